@@ -238,9 +238,9 @@ mod tests {
     #[test]
     fn the_floor_is_the_larger_of_arithmetic_and_memory() {
         let by_arithmetic = LIMITS.row(&times(4e6, 1e6, None));
-        assert_eq!(by_arithmetic.floor_share().as_deref(), Some("40 %"));
+        assert_eq!(by_arithmetic.floor_share().as_deref(), Some("40.0 %"));
         let by_memory = LIMITS.row(&times(4e6, 8e6, None));
-        assert_eq!(by_memory.floor_share().as_deref(), Some("80 %"));
+        assert_eq!(by_memory.floor_share().as_deref(), Some("80.0 %"));
         assert_eq!(by_memory.us_together, 80.0);
         let rates = None;
         let uncalibrated = DeviceLimits { rates, ..LIMITS };
