@@ -357,7 +357,7 @@ fn slow_commands_are_ended_and_the_facts_of_the_rest_are_packed() {
     }
     let index: Vec<&str> = packed["index.txt"].lines().collect();
     assert_eq!(index.len(), 19);
-    assert!(index[11].starts_with("calibrate --json: ended after 1 s"));
+    assert!(index[11].starts_with("calibrate --json: ended after 0.6 s"));
     let succeeded = index
         .iter()
         .filter(|line| line.contains("exit status: 0"))

@@ -50,10 +50,7 @@ struct Learner {
 impl Learner {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
-        let place = SessionLocation {
-            folder: folder.path().join("ada"),
-            learner: "ada".into(),
-        };
+        let place = SessionLocation::new(folder.path(), "ada");
         Self {
             session: Session::open(place).unwrap(),
             _folder: folder,

@@ -14,6 +14,7 @@ use super::analysis::AnalysisPage;
 use super::kernels_arch::{self, ArchArgs, KernelSelection};
 use super::print_result::{print_json, print_page, print_prose};
 use crate::emitted;
+use tinyllama_base::percent;
 use tinyllama_base::table::TableColumns;
 use tinyllama_contract::ElementType;
 use tinyllama_contract::flags::Dtype;
@@ -318,9 +319,7 @@ fn bench(args: &KernelsArgs) -> Result<Exit> {
         .right("ms", |row| format!("{:.4}", row.milliseconds))
         .right("GB/s", |row| format!("{:.0}", row.gigabytes_per_s))
         .right("GFLOP/s", |row| format!("{:.0}", row.gigaflops_per_s))
-        .right("of ceiling", |row| {
-            format!("{:.0} %", row.of_ceiling * 100.0)
-        });
+        .right("of ceiling", |row| percent(row.of_ceiling));
     let mut page = AnalysisPage::default();
     page.first_table(table);
     print_page(args.json, &rows, &page)

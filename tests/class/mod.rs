@@ -24,10 +24,7 @@ pub fn course() -> &'static Course {
 }
 
 pub fn place(class: &Path, learner: &str) -> SessionLocation {
-    SessionLocation {
-        folder: class.join(learner),
-        learner: learner.into(),
-    }
+    SessionLocation::new(class, learner)
 }
 
 /// The content of an invented run.

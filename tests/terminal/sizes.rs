@@ -223,14 +223,14 @@ fn walk(size: (u16, u16)) {
         &["52.32 us on the device in all", "vecCopy", "17.44 us"],
         &[],
     );
-    at.section(&["166.40 us", "idle 68.6%"]);
+    at.section(&["166.40 us", "idle 68.6 %"]);
     at.section(&["Idle time of", "114.08 us", "unknown"]);
     at.section(&["Active lanes", "GPU busy"]);
     at.section(&["vecCopy on gfx90a", "HBM", "864.2 GB/s", "limits"]);
     let whole = [
-        "0.0% of 17718 GB/s",
-        "62.2% of 1389 GB/s",
-        "reads 8.00 MiB,",
+        "0.0 % of 17718 GB/s",
+        "62.2 % of 1389 GB/s",
+        "reads 8.0 MiB,",
     ];
     at.shows("memory chart", &whole, &[]);
     at.section(&["Theoretical occupancy"]);

@@ -12,7 +12,7 @@ use crate::session::earlier::StoredLog;
 use crate::session::{
     AnswerGiven, MeasuredRuns, Record, Scan, SessionEvent, SessionState, StepRef, is_complete,
 };
-use tinyllama_base::plural;
+use tinyllama_base::{duration, plural};
 
 /// A corrected clock may go back this far without a remark.
 const CLOCK_SET: Duration = Duration::MINUTE;
@@ -151,10 +151,16 @@ impl Replay<'_> {
         let begins = |is: &dyn Fn(OffsetDateTime) -> bool| is(now) && !before.is_some_and(is);
         let step = before.map_or(Duration::ZERO, |before| now - before);
         if step < -CLOCK_SET {
-            unusual(format!("the clock went back by {}", duration_text(-step)));
+            unusual(format!(
+                "the clock went back by {}",
+                duration(-step.as_seconds_f64())
+            ));
         }
         if step > LONG_BREAK {
-            unusual(format!("{} after the one before", duration_text(step)));
+            unusual(format!(
+                "{} after the one before",
+                duration(step.as_seconds_f64())
+            ));
         }
         if begins(&|time| time.year() < FIRST_YEAR) {
             unusual(format!(
@@ -307,18 +313,11 @@ impl Replay<'_> {
         let passed = (last - first).as_seconds_f64() + CLOCK_SET.as_seconds_f64();
         if !self.clock_was_set && self.attention > passed {
             self.found.unusual.push(format!(
-                "{:.0} minutes of attention are recorded within {:.0} minutes.",
-                self.attention / 60.0,
-                passed / 60.0
+                "{} of attention are recorded within {}.",
+                duration(self.attention),
+                duration(passed)
             ));
         }
-    }
-}
-
-fn duration_text(duration: Duration) -> String {
-    match duration.whole_days() {
-        0 => format!("{} minutes", duration.whole_minutes()),
-        days => format!("{days} days"),
     }
 }
 

@@ -119,10 +119,7 @@ mod tests {
             ("eve", &[1]),
             ("max", &[]),
         ] {
-            let location = SessionLocation {
-                folder: folder.path().join(learner),
-                learner: learner.into(),
-            };
+            let location = SessionLocation::new(folder.path(), learner);
             let mut session = Session::open(location).unwrap();
             for index in answers {
                 let at = StepRef::new("welcome", &question.id);

@@ -8,6 +8,7 @@ use super::state::RunState;
 use crate::session::RunExit;
 use crate::tui::{Theme, bar, both_ends, cut, duration, paragraph, width};
 use crate::tutor::{RunEnding, say};
+use tinyllama_base::whole_percent;
 use tinyllama_contract::{FailureCode, PhaseName};
 
 /// The device, and the phase with its progress. After the end, the second line says how the run ended.
@@ -100,7 +101,7 @@ fn progress(state: &RunState, wide: u16, theme: &Theme) -> Line<'static> {
                 Span::raw(" "),
                 Span::styled(full, theme.accent()),
                 Span::styled(empty, theme.muted()),
-                Span::raw(format!(" {:.0} %", 100.0 * share)),
+                Span::raw(format!(" {}", whole_percent(share))),
             ]);
             let text = text.trim_start_matches([',', ' ']).to_owned();
             if !text.is_empty() {

@@ -13,6 +13,7 @@ use crate::recording::documents;
 use crate::session::kernel::CheckedKernel;
 use crate::session::{CheckResultText, MeasuredRuns, SessionState, StepRef};
 use crate::tui::message::{Message, News, Reply};
+use crate::tui::panels::PANELS;
 use crate::tui::script::Script;
 use crate::tui::sheet::{SIZES, sheet, text};
 use crate::tui::update::scroll;
@@ -135,14 +136,17 @@ const SCREENS: &[(&str, [&str; 2], &str)] = &[
     ("kernel", ["kinds", "kernel"], ""),
     ("command", ["kinds", "command"], ""),
     ("case", ["kinds", "case"], ""),
-    ("runs", ["first", "text"], "H"),
-    ("messages", ["first", "text"], "m"),
     ("search", ["first", "text"], "/ t h i n g enter"),
 ];
 
 #[test]
-fn further_steps_and_what_lies_over_them() {
-    for &(name, [lesson, step], keys) in SCREENS {
+fn further_steps_panels_and_what_lies_over_them() {
+    let screens = SCREENS
+        .iter()
+        .map(|&(name, at, keys)| (name.to_owned(), at, keys));
+    let panels = PANELS.iter();
+    let panels = panels.map(|(action, keys, ..)| (action.name(), ["first", "text"], *keys));
+    for (name, [lesson, step], keys) in screens.chain(panels) {
         let shown = at_sizes(|script| {
             script.model.clear_overlays();
             script.model.workbench = "workbench".into();
@@ -151,7 +155,7 @@ fn further_steps_and_what_lies_over_them() {
             script.open(StepRef::new(lesson, step));
             script.keys(keys);
         });
-        insta::assert_snapshot!(name, shown);
+        insta::assert_snapshot!(&*name, shown);
     }
 }
 

@@ -170,18 +170,17 @@ fn ratio_cell(
     metric: Metric,
     theme: &Theme,
 ) -> Cell {
-    let times = theme.glyphs.times;
     match base.and_then(|base| ratio_to_first(run, base, metric)) {
         None => Cell::new("-", Tone::Muted),
         Some(RatioToFirst::Itself) => Cell::new(SAME, Tone::Muted),
-        Some(RatioToFirst::Plain(ratio)) => Cell::new(format!("{ratio:.2}{times}"), Tone::Plain),
+        Some(RatioToFirst::Plain(ratio)) => Cell::new(theme.ratio(ratio), Tone::Plain),
         Some(RatioToFirst::Time(relative)) => {
             let (word, tone) = match relative.finding {
                 _ if is_chance(run, base, &relative) => (DIFFERS.to_owned(), Tone::Warning),
                 Some(finding) => (finding.to_string(), tone(&relative)),
                 None => ("unknown".to_owned(), tone(&relative)),
             };
-            Cell::new(format!("{:.2}{times} {word}", relative.ratio), tone)
+            Cell::new(format!("{} {word}", theme.ratio(relative.ratio)), tone)
         }
     }
 }
@@ -242,8 +241,8 @@ fn describe_run(
         Some(RatioToFirst::Time(relative)) if is_chance(run, base, &relative) => {
             meant = Tone::Warning;
             text.push_str(&format!(
-                "; {:.2}{} the first, though nothing was changed: {DIFFERS}, because something else was running",
-                relative.ratio, theme.glyphs.times
+                "; {} the first, though nothing was changed: {DIFFERS}, because something else was running",
+                theme.ratio(relative.ratio)
             ));
         }
         Some(RatioToFirst::Time(relative)) => {
@@ -255,7 +254,7 @@ fn describe_run(
             ));
         }
         Some(RatioToFirst::Plain(ratio)) => {
-            text.push_str(&format!("; {ratio:.3}{} the first", theme.glyphs.times));
+            text.push_str(&format!("; {} the first", theme.ratio(ratio)));
         }
         Some(RatioToFirst::Itself) => text.push_str(&format!("; {SAME} as the first")),
         None => {}

@@ -13,7 +13,7 @@ use crate::tui::{
     PlotAxis, PlotSeries, PlotShape, Scale, TableView, Tabs, Theme, Tone, paragraph, plain_number,
 };
 use tinyllama_base::roofline::{CeilingSource, Grain, RooflineLimit};
-use tinyllama_base::{Align, Ceiling, Point, Roofline};
+use tinyllama_base::{Align, Ceiling, Point, Roofline, percent};
 
 /// The picture and the table become two sections if they do not fit together.
 const SECTIONS: usize = 2;
@@ -65,7 +65,7 @@ impl RooflinePanel {
                     _ if share >= 0.6 => Tone::Good,
                     _ => Tone::Plain,
                 };
-                Cell::new(format!("{:.1} %", 100.0 * share), tone)
+                Cell::new(percent(share), tone)
             });
             table.rows.push(vec![
                 format!("{} {}", letter.unwrap_or(' '), name(point)).into(),
@@ -148,15 +148,15 @@ impl RooflinePanel {
         let Some(judgement) = self.roofline.ceilings.judge(point) else {
             return format!("{name}: no ceiling to compare it with.");
         };
-        let reached = 100.0 * judgement.share;
+        let reached = percent(judgement.share);
         let (label, source) = (&judgement.ceiling.label, judgement.ceiling.source);
         match judgement.bound {
             RooflineLimit::Overhead => format!(
-                "{name} reaches only {reached:.1} % of {label} ({source}), its nearest limit: something that is not in this picture takes its time, such as launching, waiting or too little parallel work."
+                "{name} reaches only {reached} of {label} ({source}), its nearest limit: something that is not in this picture takes its time, such as launching, waiting or too little parallel work."
             ),
-            bound => format!(
-                "{name} is bound by {bound}: it reaches {reached:.1} % of {label} ({source})."
-            ),
+            bound => {
+                format!("{name} is bound by {bound}: it reaches {reached} of {label} ({source}).")
+            }
         }
     }
 }
