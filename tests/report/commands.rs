@@ -133,7 +133,7 @@ fn the_commands_write_check_and_merge() {
     // How much time the records cover depends on the machine.
     let lines: Vec<&str> = said
         .lines()
-        .filter(|line| !line.contains(" minutes "))
+        .filter(|line| !line.contains(" of attention "))
         .collect();
     insta::assert_snapshot!(lines.join("\n"));
     fs::write(state.path().join("blocked"), "").unwrap();

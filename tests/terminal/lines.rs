@@ -374,7 +374,7 @@ fn a_calibration_of_a_busy_machine_is_doubted_and_no_rate_is_shown_as_zero() {
     for fact in [
         "278.0 MB/s",
         "152.0 MB/s",
-        "warning: memory: repeats differ by 68 %",
+        "warning: memory: repeats differ by 68.3 %",
         "warning: cache: it is slower than memory",
     ] {
         assert!(said.contains(fact), "no {fact} in\n{said}");
