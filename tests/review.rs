@@ -689,6 +689,14 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
             "commands_that_differ_at_their_ends_differ_in_a_list",
         )],
     ),
+    (
+        42,
+        "pictures are cut at 60 columns",
+        &[(
+            "src/course/tui/view/tests.rs",
+            "every_picture_has_room_at_60_columns",
+        )],
+    ),
 ];
 
 #[test]
