@@ -80,6 +80,7 @@ fn check_log(scan: &Scan, course: &Course, runs: &FinishedRuns) -> RecordFinding
         clock_was_set: false,
         started: None,
         ordered: BTreeSet::new(),
+        sealed: BTreeSet::new(),
         found: RecordFindings::default(),
     };
     for record in &scan.records {
@@ -101,8 +102,9 @@ struct Replay<'a> {
     attention: f64,
     clock_was_set: bool,
     started: Option<OffsetDateTime>,
-    /// Runs that an instructor's order added.
+    /// Runs that an instructor's order added or sealed.
     ordered: BTreeSet<String>,
+    sealed: BTreeSet<String>,
     found: RecordFindings,
 }
 
@@ -191,6 +193,11 @@ impl Replay<'_> {
             self.found.other_courses.insert(name);
         }
         let known = |run: &String| self.state.runs.contains_key(run) || self.ordered.contains(run);
+        let runs = &self.state.runs;
+        let is_sealed = |run: &String| {
+            let seal = runs.get(run).and_then(|run| run.sha256.as_ref());
+            seal.is_some() || self.sealed.contains(run)
+        };
         match event {
             SessionEvent::TimeSpent { seconds, .. }
                 if !(seconds.is_finite() && *seconds >= 0.0) =>
@@ -208,13 +215,7 @@ impl Replay<'_> {
             {
                 self.problem(n, format!("run {run} was never started"));
             }
-            SessionEvent::Sealed { run, .. }
-                if self
-                    .state
-                    .runs
-                    .get(run)
-                    .is_some_and(|run| run.sha256.is_some()) =>
-            {
+            SessionEvent::Sealed { run, .. } if is_sealed(run) => {
                 self.problem(n, format!("run {run} is sealed a second time"));
             }
             SessionEvent::Answered { at, given } | SessionEvent::Recalled { at, given } => {
@@ -242,11 +243,14 @@ impl Replay<'_> {
                 for event in events {
                     if !event.may_be_ordered() && !event.is_of_command_line() {
                         self.problem(n, "it does what an order cannot do");
-                    } else if let SessionEvent::RunStarted { run, .. } = event {
-                        self.ordered.insert(run.clone());
-                    } else {
-                        self.event(n, event);
+                        continue;
                     }
+                    self.event(n, event);
+                    match event {
+                        SessionEvent::RunStarted { run, .. } => self.ordered.insert(run.clone()),
+                        SessionEvent::Sealed { run, .. } => self.sealed.insert(run.clone()),
+                        _ => false,
+                    };
                 }
             }
             _ => {}
@@ -487,6 +491,8 @@ pub(super) mod tests {
             after_opening(true, &[started("a"), sealed("a"), sealed("a")]),
             after_opening(true, &[order(&[started("a")]), started("a")]),
             after_opening(true, &[order(&[recorded("a"), created()])]),
+            after_opening(true, &[order(&[started("a"), started("a")])]),
+            after_opening(true, &[order(&[started("a"), sealed("a"), sealed("a")])]),
         ];
         insta::assert_snapshot!(found.join("\n"));
     }
