@@ -47,6 +47,7 @@ const REFUSED: &[(&[&str], i32, &[&str])] = &[
         &["--learning-rate", "positive"],
     ),
     (&["v1", "--learning-rate=-1"], 2, &["--learning-rate"]),
+    (&["v1", "--bucket-mb=nan"], 2, &["--bucket-mb", "above 0"]),
     (
         &["v1", "--data=/no/such/file"],
         2,
@@ -131,6 +132,18 @@ const SAID: &[ErrorCase] = &[
         "session verify",
     ),
     (&["session", "verify"], 2, &["begins one"], "session verify"),
+    (
+        &["recordings", "play", "v3", "--speed=x4x"],
+        2,
+        &["`x4x` is not a speed", "above 0", "or end"],
+        "panicked",
+    ),
+    (
+        &["profile", "rocprofv3", "v1", "--print", "--for-rocm=7x2"],
+        2,
+        &["--for-rocm", "X.Y, such as 7.2"],
+        "panicked",
+    ),
     (
         &["session", "show", "--class", "/no/such/class"],
         3,
@@ -344,7 +357,7 @@ fn slow_commands_are_ended_and_the_facts_of_the_rest_are_packed() {
     }
     let index: Vec<&str> = packed["index.txt"].lines().collect();
     assert_eq!(index.len(), 19);
-    assert!(index[11].starts_with("calibrate --json: ended after 1 s"));
+    assert!(index[11].starts_with("calibrate --json: ended after 0.6 s"));
     let succeeded = index
         .iter()
         .filter(|line| line.contains("exit status: 0"))

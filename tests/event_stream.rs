@@ -152,7 +152,7 @@ fn a_run_that_is_asked_to_end_says_what_it_did() {
     });
     let ended = ended.unwrap();
     assert!(ended.stopped && control.stopped() == Some(2));
-    assert!(!ended.run.summary.as_ref().unwrap().complete);
+    assert!(!ended.run.reported.summary.as_ref().unwrap().complete);
 }
 
 /// `setsid` leaves its parent's process group, and the intermediate parent ends immediately.
@@ -171,7 +171,7 @@ fn a_run_that_left_its_group_ends_when_it_is_asked_to_and_when_nobody_looks() {
         Ok(())
     });
     let ended = ended.unwrap();
-    assert!(!ended.run.summary.as_ref().unwrap().complete);
+    assert!(!ended.run.reported.summary.as_ref().unwrap().complete);
 
     let mut pipe = None;
     let lost = supervise(&start, root.path(), &Control::default(), &mut |told| {

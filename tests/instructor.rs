@@ -51,7 +51,7 @@ fn reset_lesson(lesson: &str, workbench: &[&str]) -> InstructorOrder {
 fn a_class_can_be_pinned_and_set_free() {
     let folder = TempDir::new().unwrap();
     let course = course();
-    let place = walk(place(folder.path(), "ada"), &course, 1, 1);
+    let place = walk(place(folder.path(), "ada"), course, 1, 1);
     let mut session = Session::open(place).unwrap();
     let pin = |lesson: Option<&str>| {
         let pin = Pin {
@@ -69,12 +69,12 @@ fn a_class_can_be_pinned_and_set_free() {
             ..
         })]
     ));
-    assert_eq!(next(&course, session.state()).unwrap().lesson, "memory");
+    assert_eq!(next(course, session.state()).unwrap().lesson, "memory");
     assert_eq!(session.poll_notices().unwrap(), []);
     pin(None);
     assert_eq!(session.poll_notices().unwrap().len(), 1);
     assert_eq!(
-        next(&course, session.state()).unwrap().lesson,
+        next(course, session.state()).unwrap().lesson,
         "first-baseline"
     );
     fs::write(folder.path().join(".class.json"), "damaged").unwrap();
@@ -85,8 +85,8 @@ fn a_class_can_be_pinned_and_set_free() {
 fn the_instructor_sees_who_is_stuck() {
     let folder = TempDir::new().unwrap();
     let course = course();
-    walk(place(folder.path(), "ada"), &course, 2, 1);
-    let eve = walk(place(folder.path(), "eve"), &course, 1, 2);
+    walk(place(folder.path(), "ada"), course, 2, 1);
+    let eve = walk(place(folder.path(), "eve"), course, 1, 2);
     let mut session = Session::open(eve).unwrap();
     let lesson = course.lesson("first-baseline").unwrap();
     let step = lesson.step("baseline").unwrap();
@@ -120,7 +120,7 @@ fn the_instructor_sees_who_is_stuck() {
     symlink("/", folder.path().join("link")).unwrap();
     fs::create_dir(folder.path().join(".hidden")).unwrap();
     let mut class = Class::open(folder.path()).unwrap();
-    let seen = views(&mut class, &course).unwrap();
+    let seen = views(&mut class, course).unwrap();
     let names: Vec<&str> = seen.iter().map(|view| view.name.as_str()).collect();
     assert_eq!(names, ["eve", "ada"], "those who need help come first");
     assert!(

@@ -50,10 +50,7 @@ struct Learner {
 impl Learner {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
-        let place = SessionLocation {
-            folder: folder.path().join("ada"),
-            learner: "ada".into(),
-        };
+        let place = SessionLocation::new(folder.path(), "ada");
         Self {
             session: Session::open(place).unwrap(),
             _folder: folder,
@@ -336,6 +333,35 @@ fn every_recording_that_a_lesson_names_is_there_whole_and_of_its_target() {
     assert!(named >= 30, "{named}");
 }
 
+/// Else a learner who plays the recordings compares a time of one wait per step with a time of three.
+#[test]
+fn a_recording_of_a_run_with_one_wait_per_step_waits_once() {
+    let library = Library::load(Recorded::BuiltIn).unwrap();
+    let course = course();
+    let mut once = 0;
+    for (lesson, step) in course.steps() {
+        let case = step.as_case();
+        let measurements = case.iter().flat_map(|case| &case.measurements);
+        let measured = measurements.map(|it| (&it.flags, &it.recording));
+        for (flags, recording) in measured.chain([(&step.flags, &step.recording)]) {
+            let Some(id) = recording else { continue };
+            if !flags.join(" ").contains("--sync step") {
+                continue;
+            }
+            let tape = library.tape(library.find(id).unwrap()).unwrap();
+            let waits_once = |(_, line): &(f64, String)| line.contains(r#""synchronize":"step""#);
+            assert!(
+                tape.lines.iter().any(waits_once),
+                "{}/{} plays {id}",
+                lesson.id,
+                step.id
+            );
+            once += 1;
+        }
+    }
+    assert!(once >= 5, "{once}");
+}
+
 /// A check refuses to compare runs of two machines, and then asks the learner to play the recordings of both.
 #[test]
 fn whoever_plays_all_recordings_gets_a_verdict_of_every_check_between_them() {
@@ -509,6 +535,30 @@ fn figures_from_elsewhere_name_their_device_and_samples_their_program() {
         .steps()
         .filter_map(|(_, step)| step.golden.import.as_deref());
     assert!(imports.any(|import| import.contains("pytorch")));
+}
+
+/// A figure of `assets/figures.yaml` whose source is a page stands on that page. Whole numbers are rounded ones.
+#[test]
+fn a_figure_that_cites_a_page_is_on_it() {
+    let figures: serde_yaml::Value =
+        serde_yaml::from_str(include_str!("../assets/figures.yaml")).unwrap();
+    let measured = &course().reference["measured.md"];
+    let numbers: Vec<&str> = measured
+        .split(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .map(|number| number.trim_end_matches('.'))
+        .collect();
+    let mut cited = 0;
+    for (id, figure) in figures["figures"].as_mapping().unwrap() {
+        let source = figures["sources"][&figure["source"]].as_str().unwrap();
+        if source.contains("What was measured") {
+            let number = figure["value"].as_str().unwrap().split(' ').next().unwrap();
+            if number.contains('.') {
+                assert!(numbers.contains(&number), "{id:?}: {figure:?}");
+                cited += 1;
+            }
+        }
+    }
+    assert!(cited > 25, "{cited}");
 }
 
 #[test]

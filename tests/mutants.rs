@@ -232,7 +232,7 @@ fn event_streams() {
 /// A session with its files, as seeds.
 fn seed() -> (TempDir, SessionLocation) {
     let folder = TempDir::new().unwrap();
-    let place = walk(place(folder.path(), "ada"), &course(), 2, 7);
+    let place = walk(place(folder.path(), "ada"), course(), 2, 7);
     (folder, place)
 }
 
@@ -245,8 +245,8 @@ fn session_logs() {
         fs::create_dir_all(&place.folder).unwrap();
         fs::write(place.events(), bytes).unwrap();
         drop(read_only(&place));
-        drop(hand_in::verify(&place.folder, None, &course()));
-        if let Ok(report) = collect(&place, &course(), CollectOptions::default()) {
+        drop(hand_in::verify(&place.folder, None, course()));
+        if let Ok(report) = collect(&place, course(), CollectOptions::default()) {
             markdown(&report);
             html::render(&report);
         }
@@ -260,13 +260,13 @@ fn session_logs() {
 #[test]
 fn reports() {
     let (_folder, place) = seed();
-    let report = collect(&place, &course(), CollectOptions::default()).unwrap();
+    let report = collect(&place, course(), CollectOptions::default()).unwrap();
     let seeds = [serde_json::to_vec(&report).unwrap()];
     try_all("report", &seeds, |bytes| {
         let folder = TempDir::new().unwrap();
         fs::write(folder.path().join("session.json"), bytes).unwrap();
-        let found = sources::read(&[folder.path().to_path_buf()], &course());
-        merge(found.hand_ins, &course(), found.unreadable);
+        let found = sources::read(&[folder.path().to_path_buf()], course());
+        merge(found.hand_ins, course(), found.unreadable);
     });
 }
 
@@ -435,7 +435,7 @@ mod once {
         assert_eq!(lock::holder(&place.lock()), None);
         pipe(&place.events());
         assert!(read_only(&place).is_err());
-        let found = sources::read(&[folder.path().to_path_buf()], &course());
+        let found = sources::read(&[folder.path().to_path_buf()], course());
         assert_eq!((found.hand_ins.len(), found.unreadable.len()), (0, 1));
         let profiles = TempDir::new().unwrap();
         pipe(&profiles.path().join("kernel_trace.csv"));
@@ -566,7 +566,7 @@ mod once {
     fn bytes_that_are_no_text_in_the_stream_of_a_run() {
         let (_folder, place) = seed();
         let timed = |place: &SessionLocation| {
-            let report = collect(place, &course(), CollectOptions::default()).unwrap();
+            let report = collect(place, course(), CollectOptions::default()).unwrap();
             let timed = report
                 .runs
                 .into_iter()
@@ -580,6 +580,6 @@ mod once {
         fs::write(&stream, bytes).unwrap();
         assert_eq!(timed(&place), before);
         let session = Session::open(place).unwrap();
-        session.measured(&course()).unwrap();
+        session.measured(course()).unwrap();
     }
 }

@@ -264,14 +264,14 @@ fn samples_of_a_source_page_are_counted_by_instruction_and_reason() {
     };
     let tables = report(&import.profile, &KernelParts::default(), options);
     let rows = [
-        ["saxpy+0x10: EXIT", "50", "50.0%", "-"],
+        ["saxpy+0x10: EXIT", "50", "50.0 %", "-"],
         [
             "tile+0x0: MOV R1, c[0x0][0x28]",
             "42",
-            "42.0%",
+            "42.0 %",
             "long_sb (32)",
         ],
-        ["tile+0x10: BAR.SYNC", "8", "8.0%", "barrier (8)"],
+        ["tile+0x10: BAR.SYNC", "8", "8.0 %", "barrier (8)"],
     ];
     assert_eq!(tables[0].rows, rows, "{tables:?}");
     let by_line = page.replace("\"Address\",\"Source\"", "\"Line No\",\"Source\"");

@@ -132,10 +132,7 @@ fn lint_refuses_a_course_whose_questions_one_strategy_passes() {
 fn every_wrong_number_is_told_a_reason_or_a_hint_and_the_third_the_way() {
     let course = course();
     let folder = TempDir::new().unwrap();
-    let place = SessionLocation {
-        folder: folder.path().join("ada"),
-        learner: "ada".into(),
-    };
+    let place = SessionLocation::new(folder.path(), "ada");
     let mut session = Session::open(place).unwrap();
     let mut numbers = 0;
     for lesson in course.lessons() {

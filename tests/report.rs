@@ -22,12 +22,12 @@ use tinyllama_course::session::{
 };
 
 fn report(place: &SessionLocation) -> Report {
-    collect(place, &course(), CollectOptions::default()).unwrap()
+    collect(place, course(), CollectOptions::default()).unwrap()
 }
 
 /// Six debugging stages, a noisy run, a recording, a failed run, and text that looks like markup.
 fn eventful(class: &Path) -> SessionLocation {
-    let place = walk(place(class, "ada"), &course(), 2, 7);
+    let place = walk(place(class, "ada"), course(), 2, 7);
     let mut session = Session::open(place.clone()).unwrap();
     for (number, step_ms) in (1..).zip([40.0, 36.0, 12.0, 30.0, 20.0, 8.0]) {
         let target = ["stage1", "stage2", "stage3", "stage4", "stage5", "stage6"][number - 1];
@@ -349,7 +349,7 @@ fn ceilings_and_energy_reach_every_format() {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     // A part that only moves data is compared with memory: 8 MB in 5 ms, at a peak of 1000 GB/s.
-    let copies = |line: &str| line.starts_with("| embedding |") && line.ends_with("| 0.16 % |");
+    let copies = |line: &str| line.starts_with("| embedding |") && line.ends_with("| 0.2 % |");
     assert!(text.lines().any(copies), "{text}");
     assert!(!page.contains("NaN") && !text.contains("NaN"));
     assert_eq!(page.matches("class=\"roof\"").count(), 3);
@@ -410,7 +410,7 @@ fn tampered(report: &Value, change: impl Fn(&mut Value)) -> HandInFindings {
     let mut value = report.clone();
     change(&mut value);
     fs::write(&file, value.to_string()).unwrap();
-    verify(&file, None, &course()).unwrap()
+    verify(&file, None, course()).unwrap()
 }
 
 #[test]
@@ -466,12 +466,12 @@ fn a_changed_hand_in_is_found_out() {
     // A session in which a run was edited afterwards.
     let export = folder.path().join("ada.tar.gz");
     archive::export(&place, &export).unwrap();
-    let sound = verify(&export, None, &course()).unwrap();
+    let sound = verify(&export, None, course()).unwrap();
     assert!(sound.is_intact(), "{:?}", sound.problems);
     let stream = place.runs().join("800000-v2/events.jsonl");
     let text = fs::read_to_string(&stream).unwrap();
     fs::write(&stream, text.replacen("\"loss\":6", "\"loss\":5", 1)).unwrap();
-    let edited = verify(&place.folder, None, &course()).unwrap();
+    let edited = verify(&place.folder, None, course()).unwrap();
     assert!(
         edited.problems.join("").contains("800000-v2"),
         "{:?}",
@@ -488,7 +488,7 @@ fn an_anonymous_report_names_nobody_and_is_checked_against_its_session() {
         .reflect(StepRef::new("bottleneck", "closing"), "I, ada, think so.")
         .unwrap();
     drop(session);
-    let anonymous = collect(&ada, &course(), CollectOptions { anonymous: true }).unwrap();
+    let anonymous = collect(&ada, course(), CollectOptions { anonymous: true }).unwrap();
     let text = serde_json::to_string(&anonymous).unwrap();
     for name in ["\"ada\"", "ada,", &*folder.path().display().to_string()] {
         assert!(!text.contains(name), "{name}");
@@ -500,16 +500,16 @@ fn an_anonymous_report_names_nobody_and_is_checked_against_its_session() {
     assert!(host.len() < 3 || !text.contains(&format!("\"{host}\"")));
     let file = folder.path().join("anonymous.json");
     fs::write(&file, text).unwrap();
-    let alone = verify(&file, None, &course()).unwrap();
+    let alone = verify(&file, None, course()).unwrap();
     assert!(alone.unchecked.join("").contains("--against"));
     assert!(
-        verify(&file, Some(&ada.folder), &course())
+        verify(&file, Some(&ada.folder), course())
             .unwrap()
             .is_intact()
     );
-    let eve = walk(place(folder.path(), "eve"), &course(), 1, 1);
+    let eve = walk(place(folder.path(), "eve"), course(), 1, 1);
     assert!(
-        !verify(&file, Some(&eve.folder), &course())
+        !verify(&file, Some(&eve.folder), course())
             .unwrap()
             .is_intact()
     );

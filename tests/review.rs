@@ -639,6 +639,64 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
             "keys_of_the_instructors_bar_are_set_off_from_their_words",
         )],
     ),
+    (
+        37,
+        "titles of the outline are cut",
+        &[(
+            "src/course/tui/view/tests.rs",
+            "no_title_is_cut_in_the_outline_or_above_a_step",
+        )],
+    ),
+    (
+        38,
+        "sentences of commands break within words, or are as wide as the terminal",
+        &[(
+            "tests/terminal/lines.rs",
+            "sentences_of_commands_break_between_words_and_commands_stay_whole",
+        )],
+    ),
+    (
+        39,
+        "the list of kernels cuts what they do, and two names look alike",
+        &[
+            (
+                "src/course/tui/panels/kernels/tests.rs",
+                "what_a_kernel_does_is_whole_in_the_list_at_every_size",
+            ),
+            (
+                "src/course/tui/panels/table.rs",
+                "names_that_are_cut_still_differ_and_texts_fold",
+            ),
+        ],
+    ),
+    (
+        40,
+        "garbage is taken for a number",
+        &[
+            ("tests/bad_input.rs", "every_remedy_helps"),
+            ("tests/bad_input.rs", "mistakes_are_named_with_a_way_out"),
+            (
+                "src/course/tutor/say.rs",
+                "numbers_are_read_as_people_type_them_and_nothing_else_is_one",
+            ),
+        ],
+    ),
+    (
+        41,
+        "lists and fields cut what tells commands apart",
+        &[(
+            "src/course/tui/view/tests.rs",
+            "commands_that_differ_at_their_ends_differ_in_a_list",
+        )],
+    ),
+    (
+        42,
+        "pictures are cut at 60 columns",
+        &[(
+            "src/course/tui/view/tests.rs",
+            "every_picture_has_room_at_60_columns",
+        )],
+    ),
 ];
 
 #[test]

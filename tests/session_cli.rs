@@ -131,6 +131,8 @@ fn the_built_in_course_is_listed_shown_and_sound() {
         "{}",
         text(&shown)
     );
+    let figures = text(&shown);
+    assert!(!figures.contains("{{"), "{figures}");
     let unknown = tutor(state.path(), &["lessons", "show", "nowhere"]);
     assert_eq!(status(&unknown), 2);
     assert!(

@@ -29,10 +29,7 @@ use tinyllama_course::session::{
 const REFLECTION: &str = "Ümläut\nand a second line";
 
 fn place(folder: &Path) -> SessionLocation {
-    SessionLocation {
-        folder: folder.join("ada"),
-        learner: "ada".into(),
-    }
+    SessionLocation::new(folder, "ada")
 }
 
 fn note(text: impl ToString) -> SessionEvent {

@@ -108,10 +108,7 @@ fn a_folder_that_is_gone_is_told_and_ends_with_a_status() {
 #[test]
 fn a_folder_that_comes_back_gets_what_was_missing() {
     let folder = TempDir::new().unwrap();
-    let place = SessionLocation {
-        folder: folder.path().join("ada"),
-        learner: "ada".into(),
-    };
+    let place = SessionLocation::new(folder.path(), "ada");
     let note = |text: &str| SessionEvent::Note { text: text.into() };
     let mut session = Session::open(place.clone()).unwrap();
     let away = folder.path().join("away");
@@ -171,10 +168,7 @@ fn an_export_that_fails_leaves_nothing_that_blocks_the_next() {
         return;
     };
     let folder = TempDir::new().unwrap();
-    let place = SessionLocation {
-        folder: folder.path().join("ada"),
-        learner: "ada".into(),
-    };
+    let place = SessionLocation::new(folder.path(), "ada");
     let mut session = Session::open(place.clone()).unwrap();
     let mut state = 1_u64;
     let noise = std::iter::repeat_with(|| {

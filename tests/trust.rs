@@ -45,7 +45,7 @@ fn memory() -> TempDir {
 
 /// A session's report in the form of a hand-in.
 fn document(place: &SessionLocation, anonymous: bool) -> Value {
-    let report = collect(place, &course(), CollectOptions { anonymous }).unwrap();
+    let report = collect(place, course(), CollectOptions { anonymous }).unwrap();
     let text = serde_json::to_string_pretty(&report).unwrap();
     serde_json::from_str(&text).unwrap()
 }
@@ -54,7 +54,7 @@ fn check(document: &Value, against: Option<&Path>) -> Result<HandInFindings, Han
     let folder = memory();
     let file = folder.path().join("session.json");
     fs::write(&file, document.to_string()).unwrap();
-    verify(&file, against, &course())
+    verify(&file, against, course())
 }
 
 /// A generated session: steps of all kinds, resets, skipped steps, crashed and unfinished runs, a compacted log.
@@ -62,12 +62,7 @@ fn honest(class: &Path, seed: u64) -> SessionLocation {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let course = course();
     let name = format!("learner-{seed}");
-    let place = walk(
-        place(class, &name),
-        &course,
-        random.random_range(1..5),
-        seed,
-    );
+    let place = walk(place(class, &name), course, random.random_range(1..5), seed);
     let mut session = Session::open(place.clone()).unwrap();
     for number in 0..random.random_range(0..4_u32) {
         let id = format!("9{number:05}-v2");
@@ -133,7 +128,7 @@ fn honest_sessions_are_intact_in_every_form() {
             assert_eq!(found.problems, [""; 0], "seed {seed}, {what}");
             assert_eq!(found.intact(), Some(true), "seed {seed}, {what}");
         };
-        intact("folder", verify(&place.folder, None, &course()).unwrap());
+        intact("folder", verify(&place.folder, None, course()).unwrap());
         let mut plain = document(&place, false);
         intact("plain", check(&plain, None).unwrap());
         intact("against", check(&plain, Some(&place.folder)).unwrap());
@@ -149,7 +144,7 @@ fn honest_sessions_are_intact_in_every_form() {
         if seed % 10 == 0 {
             let export = folder.path().join(format!("{seed}.tar.gz"));
             archive::export(&place, &export).unwrap();
-            intact("export", verify(&export, None, &course()).unwrap());
+            intact("export", verify(&export, None, course()).unwrap());
             intact("against export", check(&plain, Some(&export)).unwrap());
             fs::remove_file(export).unwrap();
             // After the report, the session continues and is compacted.
@@ -167,9 +162,9 @@ fn honest_sessions_are_intact_in_every_form() {
             );
         }
     }
-    let found = sources::read(&[folder.path().to_path_buf()], &course());
+    let found = sources::read(&[folder.path().to_path_buf()], course());
     assert_eq!(found.unreadable, [""; 0]);
-    let class = merge(found.hand_ins, &course(), vec![]);
+    let class = merge(found.hand_ins, course(), vec![]);
     assert_eq!(class.learners.len() as u64, sessions);
     assert!(
         class.learners.iter().all(|row| row.intact == Some(true)),
@@ -181,11 +176,11 @@ fn honest_sessions_are_intact_in_every_form() {
 #[test]
 fn a_report_of_another_course_is_accepted_and_named() {
     let folder = memory();
-    let place = walk(place(folder.path(), "ada"), &course(), 2, 3);
+    let place = walk(place(folder.path(), "ada"), course(), 2, 3);
     let plain = document(&place, false);
     let file = folder.path().join("session.json");
     fs::write(&file, plain.to_string()).unwrap();
-    let mut other = course();
+    let mut other = course().clone();
     other.version = "another".into();
     let found = verify(&file, None, &other).unwrap();
     assert_eq!(found.problems, [""; 0]);
@@ -258,7 +253,7 @@ fn write_a_kernel(session: &mut Session) {
 
 /// A session whose report has a value in every field.
 fn full(class: &Path) -> SessionLocation {
-    let place = walk(place(class, "ada"), &course(), 2, 11);
+    let place = walk(place(class, "ada"), course(), 2, 11);
     let mut session = Session::open(place.clone()).unwrap();
     for (number, target) in ["v1", "stage1", "stage2", "v2"].into_iter().enumerate() {
         let run = MadeUp {

@@ -10,17 +10,36 @@ pub fn time(ns: f64) -> String {
     }
 }
 
-/// Formats bytes with a suitable unit, in powers of 1024.
-pub fn bytes(bytes: f64) -> String {
-    in_units(bytes, 2)
+/// Formats milliseconds with three or four significant digits.
+pub fn milliseconds(ms: f64) -> String {
+    format!("{} ms", rounded(ms))
+}
+
+/// Formats seconds in the unit that a person would use.
+pub fn duration(seconds: f64) -> String {
+    if !seconds.is_finite() {
+        return NOT_REPORTED.to_owned();
+    }
+    let seconds = seconds.max(0.0);
+    if seconds < 9.95 {
+        return format!("{seconds:.1} s");
+    }
+    let whole = seconds.round() as u64;
+    match whole {
+        0..=119 => format!("{whole} s"),
+        120..=7199 => format!("{} min {:02} s", whole / 60, whole % 60),
+        7200..=172_799 => format!("{} h {:02} min", whole / 3600, whole / 60 % 60),
+        _ => plural((whole / 86_400) as usize, "day"),
+    }
 }
 
 /// Formats `1536` as `1.5 KiB`.
 pub fn human_bytes(bytes: u64) -> String {
-    in_units(bytes as f64, 1)
+    self::bytes(bytes as f64)
 }
 
-fn in_units(bytes: f64, decimals: usize) -> String {
+/// Formats bytes with a suitable unit, in powers of 1024.
+pub fn bytes(bytes: f64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes;
     let mut unit = 0;
@@ -30,12 +49,50 @@ fn in_units(bytes: f64, decimals: usize) -> String {
     }
     match unit {
         0 => format!("{value:.0} {}", UNITS[0]),
-        _ => format!("{value:.decimals$} {}", UNITS[unit]),
+        _ => format!("{value:.1} {}", UNITS[unit]),
     }
 }
 
-pub fn percent(percent: f64) -> String {
-    format!("{percent:.1}%")
+/// Formats a measured share: 0.426 as `42.6 %`.
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// Formats a share that somebody chose, or the progress of something: 0.95 as `95 %`.
+pub fn whole_percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+/// Formats a change as a share: 0.032 as `+3.2 %`.
+pub fn signed_percent(share: f64) -> String {
+    format!("{:+.1} %", 100.0 * share)
+}
+
+/// Formats the significant digits of a ratio.
+pub fn factor(value: f64) -> String {
+    match value.abs() {
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 0.1 => format!("{value:.2}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+/// Formats a ratio as `2.31x`.
+pub fn times(ratio: f64) -> String {
+    format!("{}x", factor(ratio))
+}
+
+/// Rounds to three or four significant digits, without an exponent while that stays readable.
+pub fn rounded(value: f64) -> String {
+    let size = value.abs();
+    match size {
+        _ if size == 0.0 => "0".into(),
+        _ if size < 1e-3 => format!("{value:.1e}"),
+        _ if size < 10.0 => format!("{value:.3}"),
+        _ if size < 100.0 => format!("{value:.2}"),
+        _ => format!("{value:.0}"),
+    }
 }
 
 /// Formats a number with four significant digits.
@@ -106,6 +163,15 @@ pub fn grouped(count: u64) -> String {
     text
 }
 
+/// Formats a mean count, without decimals if it is close to a whole number.
+pub fn count(value: f64) -> String {
+    if value.fract().abs() < 0.05 && value.abs() < 1e15 {
+        grouped(value.round().max(0.0) as u64)
+    } else {
+        format!("{value:.1}")
+    }
+}
+
 /// Turns `2026-11-22T17:42:17Z` into `2026-11-22 17:42 UTC`.
 pub fn moment(time: &str) -> String {
     match (time.get(..10), time.get(11..16)) {
@@ -142,14 +208,33 @@ mod tests {
         assert_eq!(time(999.0), "999 ns");
         assert_eq!(time(20_480.0), "20.48 us");
         assert_eq!(time(1.5e9), "1.500 s");
-        assert_eq!(bytes(8.0 * 1024.0 * 1024.0), "8.00 MiB");
+        assert_eq!(milliseconds(21.456), "21.46 ms");
+        assert_eq!(bytes(8.0 * 1024.0 * 1024.0), "8.0 MiB");
+        assert_eq!(times(2.3149), "2.31x");
+        let shares = [percent(0.4264), whole_percent(0.95), signed_percent(0.03)];
+        assert_eq!(shares, ["42.6 %", "95 %", "+3.0 %"]);
         assert_eq!(figure(0.0), "0");
         assert_eq!(figure(12.345), "12.35");
+    }
+
+    #[test]
+    fn durations_get_the_unit_that_a_person_would_use() {
+        let seconds = [3.21, 61.0, 135.0, 7384.0, 200_000.0, f64::NAN];
+        let shown = [
+            "3.2 s",
+            "61 s",
+            "2 min 15 s",
+            "2 h 03 min",
+            "2 days",
+            NOT_REPORTED,
+        ];
+        assert_eq!(seconds.map(duration), shown);
     }
 
     #[test]
     fn numbers_are_grouped_by_thousands() {
         assert_eq!(grouped(31_977_984), "31 977 984");
         assert_eq!(grouped(12), "12");
+        assert_eq!([2803.0, 2803.5].map(count), ["2 803", "2803.5"]);
     }
 }

@@ -9,9 +9,9 @@ use super::analysis::{
 };
 use tinyllama_base::statistics::{Finding, Series};
 use tinyllama_base::table::TableColumns;
+use tinyllama_base::{percent, signed_percent, times, whole_percent};
 use tinyllama_course::analysis::ablation::{Ablation, States, SwitchEffect, analyse};
 use tinyllama_course::analysis::comparison::total_series;
-use tinyllama_course::analysis::relative::factor;
 use tinyllama_course::analysis::{RunFailure, RunVariant};
 use tinyllama_course::run::{RunSpec, UsageError};
 
@@ -108,15 +108,14 @@ fn page(found: &Ablation) -> AnalysisPage {
             on => on.join(" + "),
         })
         .right("step ms", |row| format!("{:.3}", row.step_ms))
-        .right("speed-up", |row| format!("{}x", factor(row.speedup)));
+        .right("speed-up", |row| times(row.speedup));
     page.table(combinations);
-    let scatter = found.scatter.map(|scatter| 100.0 * scatter);
-    let scatter = scatter.map_or(String::new(), |percent| {
-        format!("; equal runs in a round differ by {percent:.1} %")
+    let scatter = found.scatter.map_or(String::new(), |scatter| {
+        format!("; equal runs in a round differ by {}", percent(scatter))
     });
     page.table(effects("Effect of each switch", &found.main_effects).note(format!(
-        "on over off, averaged over every state of the other switches; all intervals hold together with {:.0} %{scatter}",
-        100.0 * found.confidence
+        "on over off, averaged over every state of the other switches; all intervals hold together with {}{scatter}",
+        whole_percent(found.confidence)
     )));
     chart(&mut page, &found.main_effects);
     if !found.interactions.is_empty() {
@@ -130,9 +129,7 @@ fn page(found: &Ablation) -> AnalysisPage {
 fn effects<'a>(title: &str, effects: &'a [SwitchEffect]) -> TableColumns<'a, SwitchEffect> {
     TableColumns::titled(title, effects)
         .left("", |row| row.switches.join(" with "))
-        .right("speed-up", |row| {
-            format!("{}x", factor(1.0 / row.time_ratio))
-        })
+        .right("speed-up", |row| times(1.0 / row.time_ratio))
         .right("interval", |row| row.interval.as_ref().map(interval))
         .left("finding", finding_text)
 }
@@ -164,8 +161,8 @@ fn chart(page: &mut AnalysisPage, effects: &[SwitchEffect]) {
         let share = saved(effect);
         let glyph = if share >= 0.0 { '#' } else { '-' };
         let bar = bar(share.abs() / longest, 40, glyph);
-        let (name, percent) = (name(effect), 100.0 * share);
-        page.line(format_args!("  {name:<width$} {percent:>+6.1} % {bar}"));
+        let (name, saved) = (name(effect), signed_percent(share));
+        page.line(format_args!("  {name:<width$} {saved:>8} {bar}"));
     }
     page.line("  # time saved, - time lost");
 }

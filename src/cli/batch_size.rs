@@ -9,7 +9,7 @@ use super::analysis::{
     Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, TIMED, parse_number, positive,
 };
 use tinyllama_base::table::TableColumns;
-use tinyllama_base::units::{human_bytes, number};
+use tinyllama_base::units::{human_bytes, number, whole_percent};
 use tinyllama_course::analysis::batch_size::{
     AS_GOOD, BatchSizeSearch, Bounds, Goal, SizeTrial, search,
 };
@@ -172,12 +172,12 @@ impl BatchSizeArgs {
                 self.from
             ),
             (Some(best), Goal::Memory) => format!(
-                "\n{best} is the largest batch that stays within {:.0} % of the memory{beyond}.",
-                100.0 * self.memory
+                "\n{best} is the largest batch that stays within {} of the memory{beyond}.",
+                whole_percent(self.memory)
             ),
             (Some(best), Goal::Throughput) => format!(
-                "\n{best} is the smallest batch within {:.0} % of the best throughput that was seen{beyond}.",
-                100.0 * AS_GOOD
+                "\n{best} is the smallest batch within {} of the best throughput that was seen{beyond}.",
+                whole_percent(AS_GOOD)
             ),
         });
         page

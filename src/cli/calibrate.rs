@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::analysis::{AlreadyReported, Analysis, AnalysisPage, AnalysisResult};
+use tinyllama_base::NOT_REPORTED;
 use tinyllama_base::clock::unix_time;
 use tinyllama_course::analysis::calibration::{Calibration, VERSION};
 use tinyllama_course::analysis::gpus::{self, DataSheet};
@@ -142,7 +143,7 @@ impl CalibrationEntry {
     fn show(&self, page: &mut AnalysisPage) {
         let facts = &self.calibration.facts;
         let (device, backend) = (&facts.device, &facts.backend);
-        let driver = facts.driver.as_deref().unwrap_or("not reported");
+        let driver = facts.driver.as_deref().unwrap_or(NOT_REPORTED);
         page.line(format_args!(
             "{device} ({backend}, driver {driver}), measured"
         ));

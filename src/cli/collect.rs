@@ -15,6 +15,7 @@ use flate2::write::GzEncoder;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Exit;
+use tinyllama_base::duration;
 use tinyllama_course::run::UsageError;
 use tinyllama_course::run::signal_group;
 
@@ -81,11 +82,11 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
         let ending = match run(&arguments, file, folder.path(), &stop)? {
             Some(status) => status.to_string(),
             None if signal() != 0 => "interrupted".into(),
-            None => format!("ended after {:.0} s", limit.as_secs_f64()),
+            None => format!("ended after {}", duration(limit.as_secs_f64())),
         };
         eprintln!("  {ending}");
-        let seconds = started.elapsed().as_secs_f64();
-        writeln!(index, "{command}: {ending}, {seconds:.0} s")?;
+        let taken = duration(started.elapsed().as_secs_f64());
+        writeln!(index, "{command}: {ending}, {taken}")?;
         succeeded += usize::from(ending == "exit status: 0");
     }
     let mut archive = tar::Builder::new(GzEncoder::new(archive, Compression::default()));

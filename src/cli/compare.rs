@@ -16,7 +16,7 @@ use super::analysis::{
 };
 use super::print_result::print_page;
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{human_bytes, number, rate};
+use tinyllama_base::units::{human_bytes, number, rate, whole_percent};
 use tinyllama_course::analysis::comparison::{
     Comparison, ComparisonRow, RunOrder, Side, compare, total_series,
 };
@@ -206,9 +206,9 @@ fn times(comparison: &Comparison, rows: &[ComparisonRow], has_peers: bool) -> Te
             time.map_or("compared with".into(), |time| time.finding_text())
         })
         .note(format!(
-            "step ms: median of the runs' medians; speed-up: over the first row, with its {:.0} % interval; a difference under {:.0} % counts as none",
-            100.0 * comparison.confidence,
-            100.0 * comparison.margin
+            "step ms: median of the runs' medians; speed-up: over the first row, with its {} interval; a difference under {} counts as none",
+            whole_percent(comparison.confidence),
+            whole_percent(comparison.margin)
         ))
         .notes(peers)
         .into()

@@ -11,10 +11,11 @@ use serde::Serialize;
 
 use super::analysis::{AnalysisPage, parse_number};
 use super::doctor_launcher::LauncherReport;
-use super::print_result::print_document;
+use super::print_result::print_prose;
 use super::{Exit, collect, doctor_driver};
 use tinyllama_base::locale;
 use tinyllama_base::table::wrapped;
+use tinyllama_course::plain::folded_prose;
 use tinyllama_course::run::{Launcher, folder};
 use tinyllama_course::session::class_rights::{self, PERMISSIONS};
 use tinyllama_engine::device::finding::{DeviceFinding, FindingStatus};
@@ -114,7 +115,7 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
         terminal: terminal(),
         launched,
     };
-    print_document(args.json, &report, |out| print(out, &report))?;
+    print_prose(args.json, &report, |out| print(out, &report))?;
     let exit = if ready { Exit::Ok } else { Exit::Environment };
     let mut findings = report.findings.iter();
     if findings.any(|one| one.status == FindingStatus::Hangs) {
@@ -193,10 +194,13 @@ fn hanging(out: &mut impl Write, head: &str, text: &str, columns: usize) -> io::
     if is_alone {
         writeln!(out, "{}", head.trim_end())?;
     }
-    for (at, line) in wrapped(text, columns.saturating_sub(indent).max(20))
-        .iter()
-        .enumerate()
-    {
+    let room = columns.saturating_sub(indent).max(20);
+    let lines = match io::stdout().is_terminal() {
+        // Commands are there to be copied.
+        true => folded_prose(text, room).lines().map(String::from).collect(),
+        false => wrapped(text, room),
+    };
+    for (at, line) in lines.iter().enumerate() {
         writeln!(
             out,
             "{}{line}",

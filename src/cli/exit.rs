@@ -6,7 +6,6 @@ use std::io::{self, ErrorKind};
 use itertools::Itertools;
 
 use super::analysis::AlreadyReported;
-use tinyllama_base::table::wrapped;
 use tinyllama_base::untrusted::{plain, plain_lines};
 use tinyllama_contract::event::FailureCode;
 use tinyllama_contract::model::ConfigError;
@@ -14,6 +13,7 @@ use tinyllama_course::analysis::RunFailure;
 use tinyllama_course::compiled::compiler::CompilerError;
 use tinyllama_course::instructor::ClassError;
 use tinyllama_course::instructor::scope::ScopeError;
+use tinyllama_course::plain::folded_prose;
 use tinyllama_course::profiler::commands::line::LacksFlag;
 use tinyllama_course::profiler::read::ImportError;
 use tinyllama_course::profiler::run::RunError;
@@ -208,15 +208,11 @@ pub fn report(error: &anyhow::Error) -> Exit {
 /// Prints to standard error; lines that are wider than its terminal break between words.
 fn say(head: &str, text: &str) {
     let terminal = console::Term::stderr();
-    let columns = match terminal.is_term() {
-        true => usize::from(terminal.size().1)
-            .saturating_sub(head.len())
-            .max(20),
-        false => usize::MAX,
-    };
-    let lines = text
-        .lines()
-        .map(|line| wrapped(line, columns).join("\n       "));
+    let columns = usize::from(terminal.size().1).saturating_sub(head.len());
+    let lines = text.lines().map(|line| match terminal.is_term() {
+        true => folded_prose(line, columns.max(20)).replace('\n', "\n       "),
+        false => line.to_owned(),
+    });
     eprintln!("{head}{}", lines.format("\n"));
 }
 

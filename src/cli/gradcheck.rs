@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Exit;
 use super::analysis::AnalysisPage;
-use super::print_result::{print_document, print_page};
+use super::print_result::{print_page, print_prose};
 use tinyllama_base::clock::unix_time;
 use tinyllama_base::table::TableColumns;
 use tinyllama_contract::event::{Body, RankCheck};
@@ -144,7 +144,7 @@ fn over_ranks(args: &GradcheckArgs) -> Result<Exit> {
             exit => exit,
         });
     };
-    print_document(args.common.json, &check, |out| {
+    print_prose(args.common.json, &check, |out| {
         writeln!(
             out,
             "{name} {:<6} gradients of {} tensors, summed over {} GPUs, compared with those of one with the whole batch: worst {:.2e} ({}), at most {:.0e}",
@@ -185,7 +185,7 @@ pub fn verify(args: &CheckArgs) -> Result<Exit> {
         checked,
         targets,
     };
-    print_document(args.json, &report, |out| print_trainings(out, &report))?;
+    print_prose(args.json, &report, |out| print_trainings(out, &report))?;
     Ok(Exit::from_passed(report.passed))
 }
 

@@ -12,8 +12,9 @@ use tinyllama_kernels::check::OutputCheck;
 use super::Exit;
 use super::analysis::AnalysisPage;
 use super::kernels_arch::{self, ArchArgs, KernelSelection};
-use super::print_result::{print_document, print_json, print_page};
+use super::print_result::{print_json, print_page, print_prose};
 use crate::emitted;
+use tinyllama_base::percent;
 use tinyllama_base::table::TableColumns;
 use tinyllama_contract::ElementType;
 use tinyllama_contract::flags::Dtype;
@@ -132,7 +133,7 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
         "MB and MFLOP of one run in f32 are counted from the shapes of `{}`, not measured; runs are those of a step of v3",
         args.config
     ));
-    print_document(args.json, &listed, |out| {
+    print_prose(args.json, &listed, |out| {
         let mut kernels = listed.iter();
         kernels.try_for_each(|kernel| print_listed(out, kernel))?;
         write!(out, "{page}")
@@ -318,9 +319,7 @@ fn bench(args: &KernelsArgs) -> Result<Exit> {
         .right("ms", |row| format!("{:.4}", row.milliseconds))
         .right("GB/s", |row| format!("{:.0}", row.gigabytes_per_s))
         .right("GFLOP/s", |row| format!("{:.0}", row.gigaflops_per_s))
-        .right("of ceiling", |row| {
-            format!("{:.0} %", row.of_ceiling * 100.0)
-        });
+        .right("of ceiling", |row| percent(row.of_ceiling));
     let mut page = AnalysisPage::default();
     page.first_table(table);
     print_page(args.json, &rows, &page)

@@ -1,5 +1,6 @@
 //! `lessons`: lists the course's content and checks a course.
 
+use std::fmt::{self, Write as _};
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -11,15 +12,16 @@ use serde_json::json;
 use super::Exit;
 use super::analysis::{AnalysisPage, plural};
 use super::lessons_verify::{self, VerifyArgs};
-use super::print_result::{print_document, print_json, print_text};
+use super::print_result::{print_json, print_markdown, print_page, print_text};
 use tinyllama_base::locale;
 use tinyllama_base::table::TableColumns;
-use tinyllama_base::untrusted::{PlainWriter, plain};
+use tinyllama_base::untrusted::plain;
 use tinyllama_course::lesson;
 use tinyllama_course::lesson::quiz::Quiz;
 use tinyllama_course::lesson::{Course, CourseSource, Lesson, Problems, Step, Style, is_id};
 use tinyllama_course::plain::handout;
 use tinyllama_course::run::{RunSpec, UsageError};
+use tinyllama_course::tutor::slide;
 use tinyllama_course_walk::{blind_strategies, lint, scaffold};
 
 #[derive(Debug, Args)]
@@ -98,7 +100,7 @@ pub fn run(args: &LessonsArgs) -> Result<Exit> {
             ..
         } => {
             let text = handout::answers(named(&course, lesson)?, &source).map_err(UsageError)?;
-            print_text(args.json, &json!({ "answers": text }), &text)
+            print_markdown(args.json, &json!({ "answers": text }), &text)
         }
         LessonsCommand::Show { lesson, .. } => show(&course, lesson, args.json),
         LessonsCommand::New { session, id, title } => new(&course, &source, session, id, title),
@@ -191,7 +193,7 @@ fn list(course: &Course, as_json: bool) -> Result<Exit> {
             .left("path", |row| row.0.to_string())
             .left("what", |row| plain(&row.1)),
     );
-    print_document(as_json, &document, |out| write!(PlainWriter(out), "{page}"))
+    print_page(as_json, &document, &page)
 }
 
 /// # Errors
@@ -205,29 +207,33 @@ pub(super) fn named<'a>(course: &'a Course, id: &str) -> Result<&'a Lesson, Usag
 
 fn show(course: &Course, id: &str, as_json: bool) -> Result<Exit> {
     let lesson = named(course, id)?;
-    print_document(as_json, &lesson_json(lesson), |out| {
-        let mut out = PlainWriter(out);
-        writeln!(out, "# {}\n", lesson.title)?;
-        let (minutes, level) = (lesson.minutes, lesson.level.name());
-        writeln!(out, "{minutes} minutes, {level}. Afterwards you can:\n")?;
-        for objective in &lesson.objectives {
-            writeln!(out, "- {objective}")?;
-        }
-        for (number, step) in lesson.steps.iter().enumerate() {
-            let (title, kind, text) = (&step.title, step.kind().name(), step.text.trim_end());
-            let (number, of) = (number + 1, lesson.steps.len());
-            writeln!(
-                out,
-                "\n## {title} ({kind}, step {number} of {of})\n\n{text}"
-            )?;
-            write_task(&mut out, step)?;
-        }
-        Ok::<_, io::Error>(())
-    })
+    let mut shown = String::new();
+    write_lesson(&mut shown, lesson)?;
+    print_markdown(as_json, &lesson_json(lesson), shown.trim_end())
+}
+
+fn write_lesson(out: &mut String, lesson: &Lesson) -> fmt::Result {
+    writeln!(out, "# {}\n", lesson.title)?;
+    let (minutes, level) = (lesson.minutes, lesson.level.name());
+    writeln!(out, "{minutes} minutes, {level}. Afterwards you can:\n")?;
+    for objective in &lesson.objectives {
+        writeln!(out, "- {objective}")?;
+    }
+    for (number, step) in lesson.steps.iter().enumerate() {
+        let text = slide::without_runs(&step.text, lesson);
+        let (title, kind, text) = (&step.title, step.kind().name(), text.trim_end());
+        let (number, of) = (number + 1, lesson.steps.len());
+        writeln!(
+            out,
+            "\n## {title} ({kind}, step {number} of {of})\n\n{text}"
+        )?;
+        write_task(out, step)?;
+    }
+    Ok(())
 }
 
 /// Prints the task without its answer.
-fn write_task(out: &mut impl Write, step: &Step) -> io::Result<()> {
+fn write_task(out: &mut String, step: &Step) -> fmt::Result {
     if let Some(job) = step.job() {
         writeln!(out, "\n    {}", job.line(&step.flags))?;
     }

@@ -11,7 +11,7 @@ use super::analysis::{
 };
 use tinyllama_base::file::inside;
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{human_bytes, rate};
+use tinyllama_base::units::{bytes, milliseconds, percent, rate, rounded, signed_percent};
 use tinyllama_contract::ElementType;
 use tinyllama_contract::event::Hello;
 use tinyllama_course::analysis::calibration::Calibration;
@@ -323,7 +323,10 @@ fn page(found: &PredictDocument) -> AnalysisPage {
     ));
     match (found.step_ms, found.low_ms.zip(found.high_ms)) {
         (Some(ms), Some((low, high))) => page.line(format_args!(
-            "predicted: {ms:.3} ms a step ({low:.3} to {high:.3} by the largest errors on held-out sizes), {:.1} samples/s",
+            "predicted: {} a step ({} to {} by the largest errors on held-out sizes), {:.1} samples/s",
+            milliseconds(ms),
+            rounded(low),
+            rounded(high),
             found.samples_per_s.unwrap_or_default()
         )),
         _ => page.line(format_args!(
@@ -334,12 +337,13 @@ fn page(found: &PredictDocument) -> AnalysisPage {
     if let Some(sums) = &found.sums {
         sum_lines(sums, found, &mut page);
     }
-    if let Some(bytes) = found.peak_bytes {
-        page.line(format_args!("memory: about {}", human_bytes(bytes as u64)));
+    if let Some(peak) = found.peak_bytes {
+        page.line(format_args!("memory: about {}", bytes(peak)));
     }
     if let Some(ms) = found.ceiling_ms {
         page.line(format_args!(
-            "by the calibrated ceilings alone: {ms:.3} ms, for a program of these FLOP and bytes that wastes nothing"
+            "by the calibrated ceilings alone: {}, for a program of these FLOP and bytes that wastes nothing",
+            milliseconds(ms)
         ));
     }
     if found.seen {
@@ -349,9 +353,9 @@ fn page(found: &PredictDocument) -> AnalysisPage {
         return page;
     };
     page.line(format_args!(
-        "held-out error: {:.1} % in the median, {:.1} % at most (each size predicted by a model that had not seen it)",
-        100.0 * model.median_error,
-        100.0 * model.largest_error
+        "held-out error: {} in the median, {} at most (each size predicted by a model that had not seen it)",
+        percent(model.median_error),
+        percent(model.largest_error)
     ));
     if model.median_error > USEFUL_ERROR {
         page.line(
@@ -377,7 +381,6 @@ fn page(found: &PredictDocument) -> AnalysisPage {
 /// Adds the time that sums over several GPUs take to a page.
 fn sum_lines(sums: &WireTime, found: &PredictDocument, page: &mut AnalysisPage) {
     let n = sums.gpus;
-    let bytes = |bytes: f64| human_bytes(bytes as u64);
     page.line(format_args!(
         "that is for each of {n} GPUs. They sum {} of gradients, for which each sends 2 (n - 1)/n times as much: {}",
         bytes(sums.gradient_bytes),
@@ -391,14 +394,17 @@ fn sum_lines(sums: &WireTime, found: &PredictDocument, page: &mut AnalysisPage) 
     };
     let (rate, source) = (rate(link.bytes_per_s, "B"), &link.source);
     page.line(format_args!(
-        "  {wire:.3} ms on the wire at {rate} ({source})"
+        "  {} on the wire at {rate} ({source})",
+        milliseconds(wire)
     ));
     if let Some(step) = found.step_ms {
         let samples = |ms: f64| (found.config.batch_size * n) as f64 / (ms / 1e3);
         let all = step + wire;
         let (low, high) = (samples(all), samples(step));
         page.line(format_args!(
-            "  predicted for all: {step:.3} ms a step if the backward pass hides the sums, {all:.3} ms if it hides none: {low:.0} to {high:.0} samples/s"
+            "  predicted for all: {} a step if the backward pass hides the sums, {} if it hides none: {low:.0} to {high:.0} samples/s",
+            milliseconds(step),
+            milliseconds(all)
         ));
     }
 }
@@ -434,6 +440,6 @@ fn held_out(model: &TimeModel) -> TextTable {
         .right("layers", |row| row.config.layers.to_string())
         .right("measured ms", |row| format!("{:.3}", row.measured_ms))
         .right("predicted ms", |row| format!("{:.3}", row.predicted_ms))
-        .right("error", |row| format!("{:+.1} %", 100.0 * row.error))
+        .right("error", |row| signed_percent(row.error))
         .into()
 }

@@ -14,6 +14,7 @@ use etcetera::BaseStrategy;
 
 use super::Exit;
 use super::session::warn_of;
+use tinyllama_base::duration;
 use tinyllama_base::file::replace;
 use tinyllama_contract::event::{Body, Hello};
 use tinyllama_course::lesson::{Course, CourseSource};
@@ -104,7 +105,7 @@ pub fn run(args: &PrepareArgs) -> Result<Exit> {
             eprintln!("  took {taken} files that another machine had prepared");
         }
         match done {
-            Some(true) => eprintln!("  ready in {:.0} s", since.elapsed().as_secs_f64()),
+            Some(true) => eprintln!("  ready in {}", duration(since.elapsed().as_secs_f64())),
             Some(false) => eprintln!("  did not run here; the course says so at its step"),
             None => return Ok(Exit::Ok),
         }
@@ -119,8 +120,8 @@ pub fn run(args: &PrepareArgs) -> Result<Exit> {
             copy_missing(&cache()?, folder)?;
         }
     }
-    let (count, seconds) = (specs.len(), begun.elapsed().as_secs_f64());
-    eprintln!("{count} programs ready, in {seconds:.0} s");
+    let taken = duration(begun.elapsed().as_secs_f64());
+    eprintln!("{} programs ready, in {taken}", specs.len());
     Ok(Exit::Ok)
 }
 

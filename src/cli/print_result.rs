@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use super::Exit;
 use super::analysis::AnalysisPage;
+use tinyllama_base::locale;
 use tinyllama_base::untrusted::plain_lines;
+use tinyllama_course::plain::{for_terminal, markdown_for_terminal};
 
 /// Prints one JSON document, or the text that `print` writes.
 ///
@@ -35,14 +37,36 @@ pub fn print_json(document: &impl Serialize) -> Result<()> {
     print_document(true, document, |_| Ok::<_, io::Error>(())).map(drop)
 }
 
+/// Prints one JSON document, or sentences that may come from an untrusted source. Those are folded for a terminal.
+pub fn print_prose<E: Into<anyhow::Error>>(
+    as_json: bool,
+    document: &impl Serialize,
+    print: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+) -> Result<Exit> {
+    let mut text = Vec::new();
+    if !as_json {
+        print(&mut text).map_err(Into::into)?;
+    }
+    let text = plain_lines(&String::from_utf8_lossy(&text));
+    print_document(as_json, document, |out| {
+        write!(out, "{}", for_terminal(&text))
+    })
+}
+
 /// Prints one JSON document, or text that may come from an untrusted source.
 pub fn print_text(as_json: bool, document: &Value, text: &str) -> Result<Exit> {
+    print_prose(as_json, document, |out| writeln!(out, "{text}"))
+}
+
+/// Prints one JSON document, or Markdown that may come from an untrusted source.
+pub fn print_markdown(as_json: bool, document: &Value, text: &str) -> Result<Exit> {
     print_document(as_json, document, |out| {
-        writeln!(out, "{}", plain_lines(text))
+        let ascii = !locale::is_utf8(locale::variable);
+        writeln!(out, "{}", markdown_for_terminal(&plain_lines(text), ascii))
     })
 }
 
 /// Prints one JSON document, or a page.
 pub fn print_page(as_json: bool, document: &impl Serialize, page: &AnalysisPage) -> Result<Exit> {
-    print_document(as_json, document, |out| write!(out, "{page}"))
+    print_prose(as_json, document, |out| write!(out, "{page}"))
 }

@@ -12,6 +12,7 @@ use super::analysis::{AnalysisPage, plural};
 use super::print_result::print_page;
 use super::run_printers::LinePrinter;
 use tinyllama_base::table::TableColumns;
+use tinyllama_base::{NOT_REPORTED, duration};
 use tinyllama_contract::flags::split;
 use tinyllama_course::recording::{Library, Recording, RecordingSource};
 use tinyllama_course::run::play::{Player, Speed};
@@ -132,23 +133,24 @@ fn show(library: &Library, recording: &Recording, as_json: bool) -> Result<Exit>
     document["figures"] = Value::Object(values.collect());
     let mut page = AnalysisPage::default();
     page.line(format_args!("{}: {}\n", recording.id, recording.label()));
-    page.paragraph(&format!("tinyllama-tutor {}", recording.command));
-    let driver = recording.driver.as_deref().unwrap_or("not reported");
+    page.line(format_args!("    tinyllama-tutor {}\n", recording.command));
+    let driver = recording.driver.as_deref().unwrap_or(NOT_REPORTED);
     page.line(format_args!(
         "  driver {driver}, program {}",
         recording.version
     ));
     if let Some(seconds) = seconds {
-        page.line(format_args!("  {seconds:.1} s from start to end"));
+        page.line(format_args!("  {} from start to end", duration(seconds)));
     }
     if let Some(remark) = &recording.remark {
         page.paragraph(&format!("remark: {remark}"));
     }
-    page.line("");
-    for (metric, value) in figures {
-        let value = metric.unit().show(value);
-        page.line(format_args!("  {:<26} {value}", metric.name()));
-    }
+    page.table(
+        TableColumns::titled("Figures of its measured steps", &figures)
+            .left("figure", |(metric, _)| metric.name().to_owned())
+            .right("median", |(metric, value)| metric.unit().show(*value))
+            .left("from", |(metric, _)| metric.origin().to_owned()),
+    );
     print_page(as_json, &document, &page)
 }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::Exit;
 use super::analysis::AnalysisPage;
-use super::print_result::{print_document, print_text};
+use super::print_result::{print_document, print_prose, print_text};
 use super::session::SessionArgs;
 use tinyllama_base::table::{push_wrapped, wrapped};
 use tinyllama_base::untrusted::plain;
@@ -122,7 +122,7 @@ fn write(args: &ReportArgs, course: &Course) -> Result<Exit> {
 
 fn say_files(files: &[PathBuf], warnings: &[String], as_json: bool) -> Result<Exit> {
     let document = json!({ "files": files, "warnings": warnings });
-    print_document(as_json, &document, |out| {
+    print_prose(as_json, &document, |out| {
         for file in files {
             writeln!(out, "{}", file.display())?;
         }

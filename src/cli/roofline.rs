@@ -11,7 +11,7 @@ use super::analysis::{Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Fl
 use super::kernel_inputs;
 use tinyllama_base::roofline::{Point, Roofline, svg, text};
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{bytes, figure, rate};
+use tinyllama_base::units::{bytes, figure, percent, rate};
 use tinyllama_course::analysis::calibration::Calibration;
 use tinyllama_course::analysis::roofline::{CounterCheck, against_counters, of_run};
 use tinyllama_course::analysis::{MeasuredRun, RunVariant};
@@ -153,9 +153,7 @@ fn points(roofline: &Roofline) -> TextTable {
         .right("MB", |(_, row)| format!("{:.2}", row.bytes / 1e6))
         .right("FLOP/byte", |(_, row)| format!("{:.2}", row.intensity))
         .right("reached", |(_, row)| rate(row.flops_per_s, "FLOP"))
-        .right("of limit", |(_, row)| {
-            row.share.map(|share| format!("{:.1} %", 100.0 * share))
-        })
+        .right("of limit", |(_, row)| row.share.map(percent))
         .left("bound by", |(_, row)| {
             row.bound.map(|bound| bound.to_string())
         });

@@ -130,11 +130,11 @@ impl SessionCommandArgs<RunsCommand> {
         let run = run.with_context(|| format!("cannot read {}", path.display()))?;
         let document = json!({
             "run": known,
-            "hello": run.hello,
-            "summary": run.summary,
-            "parts": run.parts,
-            "kernels": run.kernels,
-            "error": run.failure,
+            "hello": run.reported.hello,
+            "summary": run.reported.summary,
+            "parts": run.reported.parts,
+            "kernels": run.reported.kernels,
+            "error": run.reported.error,
             "steps": with_steps.then_some(&steps),
         });
         print_document(self.json, &document, |out| {
@@ -156,7 +156,7 @@ impl SessionCommandArgs<RunsCommand> {
                 page.table(steps::table(plural(steps.len(), "step"), &steps));
                 write!(out, "{page}")?;
             }
-            let mut failed = run.failure.iter();
+            let mut failed = run.reported.error.iter();
             failed.try_for_each(|it| writeln!(out, "error: {}\n       {}", it.message, it.remedy))
         })
     }

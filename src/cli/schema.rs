@@ -7,8 +7,7 @@ use clap::{Args, ValueEnum};
 use schemars::{Schema, schema_for};
 
 use super::Exit;
-use super::run_printers::FinalDocument;
-use tinyllama_contract::event::Event;
+use tinyllama_contract::event::{Event, FinalDocument};
 use tinyllama_course::report::Report;
 
 /// A machine-readable output.

@@ -9,9 +9,10 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
-use super::print_result::{print_document, print_text};
+use super::analysis::AnalysisPage;
+use super::print_result::{print_prose, print_text};
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::untrusted::{PlainWriter, plain};
+use tinyllama_base::untrusted::plain;
 use tinyllama_course::run::UsageError;
 use tinyllama_course::session::class_rights::{self, PERMISSIONS};
 use tinyllama_course::session::state::SessionState;
@@ -153,11 +154,10 @@ fn verify(location: &SessionLocation, as_json: bool) -> Result<Exit> {
         "torn_bytes": scan.torn_bytes,
         "last_hash": scan.last_hash,
     });
-    print_document(as_json, &value, |out| {
-        let mut out = PlainWriter(out);
+    print_prose(as_json, &value, |out| {
         let (file, records) = (location.events(), scan.records.len());
         writeln!(out, "{}: {records} intact records", file.display())?;
-        write_damage(&mut out, &scan.damage)?;
+        write_damage(out, &scan.damage)?;
         if scan.torn_bytes > 0 {
             let bytes = scan.torn_bytes;
             writeln!(
@@ -186,8 +186,7 @@ fn show(location: &SessionLocation, as_json: bool) -> Result<Exit> {
     let holder = lock::holder(&location.lock());
     let value =
         json!({ "path": location.folder, "open_in": holder, "damage": damage, "state": state });
-    print_document(as_json, &value, |out| {
-        let mut out = PlainWriter(out);
+    print_prose(as_json, &value, |out| {
         writeln!(out, "{}, in {}", state.learner, location.folder.display())?;
         if let Some((title, version)) = &state.course {
             writeln!(out, "course: {title} ({version})")?;
@@ -198,7 +197,7 @@ fn show(location: &SessionLocation, as_json: bool) -> Result<Exit> {
         if let Some(holder) = holder {
             writeln!(out, "open in {holder}")?;
         }
-        write_lessons(&mut out, &state)?;
+        write_lessons(out, &state)?;
         let (runs, records, last) = (state.runs.len(), state.records, &state.last_time);
         writeln!(
             out,
@@ -211,7 +210,7 @@ fn show(location: &SessionLocation, as_json: bool) -> Result<Exit> {
         }
         if !damage.is_empty() {
             writeln!(out, "\nDamaged lines (everything else was kept):")?;
-            write_damage(&mut out, &damage)?;
+            write_damage(out, &damage)?;
         }
         Ok::<_, io::Error>(())
     })
@@ -232,5 +231,6 @@ fn write_lessons(out: &mut impl Write, state: &SessionState) -> io::Result<()> {
         .right("attempts", |(_, it)| it.attempts.to_string())
         .right("hints", |(_, it)| it.hints.to_string())
         .right("minutes", |(_, it)| format!("{:.1}", it.minutes));
-    write!(out, "\n{}", TextTable::from(table).render(usize::MAX))
+    let width = AnalysisPage::default().widest();
+    write!(out, "\n{}", TextTable::from(table).render(width))
 }

@@ -14,10 +14,10 @@ use super::analysis::{
 };
 use tinyllama_base::clock::unix_time;
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{human_bytes, number, number_or_not};
+use tinyllama_base::units::{human_bytes, number, number_or_not, times, whole_percent};
 use tinyllama_contract::event::Kernels;
 use tinyllama_course::analysis::comparison::{RunOrder, Side, compare};
-use tinyllama_course::analysis::relative::{RelativeTime, factor};
+use tinyllama_course::analysis::relative::RelativeTime;
 use tinyllama_course::analysis::stages::{StageFindings, StageResult, WORKSHOP_NOTES, rows};
 use tinyllama_course::analysis::workshop::FIGURES;
 use tinyllama_course::analysis::{RunFailure, RunVariant};
@@ -218,8 +218,8 @@ fn measured(stages: &[StageResult], confidence: f64) -> TextTable {
         .right("over the one before", |stage| speedup(&stage.relative_to_before))
         .right("over v1", |stage| speedup(&stage.row.relative_time))
         .note(format!(
-            "times in ms; how many times faster, with {:.0} % intervals; stages 1 to 3 read their parts without waiting for the device",
-            100.0 * confidence
+            "times in ms; how many times faster, with {} intervals; stages 1 to 3 read their parts without waiting for the device",
+            whole_percent(confidence)
         ))
         .into()
 }
@@ -237,7 +237,7 @@ fn workshop(stages: &[StageResult]) -> TextTable {
         .right("over v1: workshop", |stage| stated(&stage.workshop.to_v1))
         .right("here", |stage| {
             let time = stage.row.relative_time.as_ref();
-            time.map_or("1x".into(), |time| format!("{}x", factor(1.0 / time.ratio)))
+            time.map_or("1x".into(), |time| times(1.0 / time.ratio))
         })
         .left("what is wrong", |stage| stage.issue.to_string())
         .notes(&WORKSHOP_NOTES)

@@ -1,7 +1,7 @@
 //! Peak rates of a device, measured one at a time: products, copies, launches, waiting. `calibrate` stores them.
 
 use serde::{Deserialize, Serialize};
-use tinyllama_base::{DeviceFacts, Series, named};
+use tinyllama_base::{DeviceFacts, Series, named, percent};
 
 /// Everything measured on one device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ impl Sampled {
             return Some("the value lies outside its own interval".into());
         }
         (spread.is_nan() || spread > MOST_SPREAD)
-            .then(|| format!("repeats differ by {:.0} % of their median", 100.0 * spread))
+            .then(|| format!("repeats differ by {} of their median", percent(spread)))
     }
 }
 

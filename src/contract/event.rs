@@ -44,6 +44,40 @@ pub enum Body {
     Error(Failure),
 }
 
+/// The document of `--json`, printed at the end.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct FinalDocument {
+    pub hello: Option<Hello>,
+    pub steps: Vec<Step>,
+    pub kernels: Option<Kernels>,
+    pub parts: Option<Parts>,
+    pub activations: Option<Activations>,
+    pub block: Option<Block>,
+    pub sample: Option<Sample>,
+    pub notes: Vec<Note>,
+    pub summary: Option<Summary>,
+    pub error: Option<Failure>,
+}
+
+impl FinalDocument {
+    /// Takes an event; a later one of its kind replaces an earlier one.
+    pub fn add(&mut self, body: &Body) {
+        match body.clone() {
+            Body::Hello(hello) => self.hello = Some(*hello),
+            Body::Phase(_) => {}
+            Body::Step(step) => self.steps.push(step),
+            Body::Kernels(kernels) => self.kernels = Some(kernels),
+            Body::Parts(parts) => self.parts = Some(parts),
+            Body::Activations(activations) => self.activations = Some(activations),
+            Body::Block(block) => self.block = Some(block),
+            Body::Sample(sample) => self.sample = Some(sample),
+            Body::Note(note) => self.notes.push(note),
+            Body::Summary(summary) => self.summary = Some(*summary),
+            Body::Error(failure) => self.error = Some(failure),
+        }
+    }
+}
+
 /// First line: the target, the device and the numbers of the run.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Hello {

@@ -132,11 +132,6 @@ impl History {
         self.lds.get(word).copied()
     }
 
-    /// Returns the number of words of LDS.
-    pub fn local_words(&self) -> usize {
-        self.lds.len()
-    }
-
     /// Executes the next step again. Returns false at the end.
     pub fn forward(&mut self) -> bool {
         let Some(step) = self.steps.get_mut(self.position) else {

@@ -13,7 +13,7 @@ fn stages_say_which_effects_show_and_keep_it_for_the_lessons() {
     let ratio = number(&document, "/findings/effects/1/ratio");
     assert!((1.9..2.1).contains(&ratio), "{ratio}");
     let naive = text(&document, "/findings/effects/3/text");
-    assert!(naive.contains("91 %"), "{naive}");
+    assert!(naive.contains("90.9 %"), "{naive}");
     for stage in 1..=6 {
         let log = std::fs::read_to_string(out.join(format!("stage{stage}.log"))).expect("a log");
         assert!(log.contains("forward"), "{log}");

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -15,15 +16,15 @@ use tinyllama_course::lesson::kinds::Kind;
 use tinyllama_course::lesson::{Course, CourseSource, Lesson, Quiz, QuizAnswer, Step};
 use tinyllama_course::session::{RunExit, Session, SessionLocation, StepRef};
 
-pub fn course() -> Course {
-    Course::load(&CourseSource::BuiltIn).unwrap()
+/// The built-in course. A process reads it once, because tests of hand-ins need it hundreds of times.
+pub fn course() -> &'static Course {
+    static COURSE: LazyLock<Course> =
+        LazyLock::new(|| Course::load(&CourseSource::BuiltIn).unwrap());
+    &COURSE
 }
 
 pub fn place(class: &Path, learner: &str) -> SessionLocation {
-    SessionLocation {
-        folder: class.join(learner),
-        learner: learner.into(),
-    }
+    SessionLocation::new(class, learner)
 }
 
 /// The content of an invented run.

@@ -114,10 +114,7 @@ pub fn session_log(bytes: &[u8]) {
     let mut parts = bytes.splitn(2, |byte| *byte == 0);
     let records = String::from_utf8_lossy(parts.next().unwrap_or_default());
     let folder = TempDir::new().expect("a temporary folder");
-    let place = SessionLocation {
-        folder: folder.path().join("ada"),
-        learner: "ada".into(),
-    };
+    let place = SessionLocation::new(folder.path(), "ada");
     let run = place.runs().join("1-v1");
     fs::create_dir_all(&run).expect("a folder");
     fs::write(run.join("events.jsonl"), parts.next().unwrap_or_default()).expect("a stream");
@@ -163,10 +160,7 @@ pub fn archive(bytes: &[u8]) {
     let folder = TempDir::new().expect("a temporary folder");
     let file = folder.path().join("ada.tar.gz");
     fs::write(&file, packed(bytes)).expect("an archive");
-    let place = SessionLocation {
-        folder: folder.path().join("class/ada"),
-        learner: "ada".into(),
-    };
+    let place = SessionLocation::new(folder.path().join("class"), "ada");
     drop(archive::import(&file, &place));
     for entry in fs::read_dir(folder.path()).expect("the folder stays") {
         let name = entry.expect("an entry").file_name();
@@ -220,10 +214,7 @@ pub fn recording(bytes: &[u8]) {
 /// Orders of an instructor, and small files of a class or a machine.
 pub fn order(bytes: &[u8]) {
     let folder = TempDir::new().expect("a temporary folder");
-    let place = SessionLocation {
-        folder: folder.path().join("ada"),
-        learner: "ada".into(),
-    };
+    let place = SessionLocation::new(folder.path(), "ada");
     let mut session = Session::open(place.clone()).expect("an empty session opens");
     fs::create_dir_all(place.inbox()).expect("a folder");
     let name = format!("{}.json", inbox::new_name());

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn an_open_tutor_takes_orders_itself_and_keeps_what_it_had() {
     let folder = TempDir::new().unwrap();
-    let place = walk(place(folder.path(), "ada"), &course(), 2, 3);
+    let place = walk(place(folder.path(), "ada"), course(), 2, 3);
     let mut session = Session::open(place.clone()).unwrap();
     fs::write(place.workbench().join("kernel.rs"), "mine").unwrap();
     let before = session.state().clone();
@@ -72,7 +72,7 @@ fn an_open_tutor_takes_orders_itself_and_keeps_what_it_had() {
 #[test]
 fn an_order_cut_off_by_a_kill_is_finished_and_not_done_twice() {
     let folder = TempDir::new().unwrap();
-    let place = walk(place(folder.path(), "ada"), &course(), 1, 3);
+    let place = walk(place(folder.path(), "ada"), course(), 1, 3);
     let mut session = Session::open(place.clone()).unwrap();
     fs::write(place.workbench().join("kernel.rs"), "mine").unwrap();
     let order = reset_lesson("welcome", &["kernel.rs"]);
@@ -148,7 +148,7 @@ fn a_file_that_is_no_order_is_set_aside_and_named_once() {
 #[test]
 fn an_order_is_noticed_within_two_seconds_of_polling() {
     let folder = TempDir::new().unwrap();
-    let place = walk(place(folder.path(), "ada"), &course(), 2, 3);
+    let place = walk(place(folder.path(), "ada"), course(), 2, 3);
     let mut session = Session::open(place.clone()).unwrap();
     let started = Instant::now();
     for _ in 0..1_000 {

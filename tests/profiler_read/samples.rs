@@ -69,7 +69,7 @@ fn samples_are_counted_by_source_line_with_what_waves_wait_for() {
             "vector-ops.cpp:82",
             "c[82] = 1;",
             "5",
-            "18.5%",
+            "18.5 %",
             "WAITCNT (4)"
         ]
     );
@@ -78,7 +78,7 @@ fn samples_are_counted_by_source_line_with_what_waves_wait_for() {
     assert_eq!(row(&lines, "amd_hip_runtime.h:275")[1], "-");
     assert_eq!(
         row(&instructions, "global_load_dword v2, v[2:3], off")[1..],
-        ["vector-ops.cpp:82", "1", "3.7%", "ALU_DEPENDENCY (1)"]
+        ["vector-ops.cpp:82", "1", "3.7 %", "ALU_DEPENDENCY (1)"]
     );
 }
 
@@ -104,10 +104,10 @@ fn cycles_of_a_thread_trace_are_summed_by_source_line() {
             "x = load()",
             "96",
             "516",
-            "53.1%",
+            "53.1 %",
             "busy unit (96)",
         ],
-        ["kernel.py:395", "-", "96", "456", "46.9%", "-"],
+        ["kernel.py:395", "-", "96", "456", "46.9 %", "-"],
     ];
     assert_eq!(lines.rows, rows);
     assert_eq!(
@@ -117,7 +117,7 @@ fn cycles_of_a_thread_trace_are_summed_by_source_line() {
     );
     assert_eq!(
         instructions.rows[0][2..],
-        ["48", "324", "33.3%", "busy unit (96)"]
+        ["48", "324", "33.3 %", "busy unit (96)"]
     );
 }
 

@@ -13,10 +13,7 @@ fn a_session_travels_as_one_file() {
         "an existing file was overwritten"
     );
 
-    let there = SessionLocation {
-        folder: folder.path().join("elsewhere/ada"),
-        learner: "ada".into(),
-    };
+    let there = SessionLocation::new(folder.path().join("elsewhere"), "ada");
     assert_eq!(archive::import(&file, &there).unwrap(), []);
     let (mine, theirs) = (
         store::read_only(&place).unwrap().0,
@@ -100,10 +97,7 @@ fn an_archive_with_a_way_out_leaves_nothing_behind() {
         fs::write(&file, builder.into_inner().unwrap().finish().unwrap()).unwrap();
         let class = folder.path().join("class");
         fs::create_dir_all(&class).unwrap();
-        let there = SessionLocation {
-            folder: class.join("eve"),
-            learner: "eve".into(),
-        };
+        let there = SessionLocation::new(&class, "eve");
         let refused = archive::import(&file, &there).unwrap_err();
         let SessionError::NoExport { why, .. } = &refused else {
             panic!("{path}: {refused}")

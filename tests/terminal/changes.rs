@@ -6,13 +6,13 @@ use super::sizes::flowing;
 use super::*;
 
 /// A class with these learners, each of whom has opened the tutor once.
-struct TestClass {
+pub struct TestClass {
     home: TempDir,
     folder: PathBuf,
 }
 
 impl TestClass {
-    fn with(learners: &[&str]) -> Self {
+    pub fn with(learners: &[&str]) -> Self {
         let home = home();
         let folder = home.path().join("class");
         std::fs::create_dir(&folder).unwrap();
@@ -27,7 +27,7 @@ impl TestClass {
         class
     }
 
-    fn process(&self, words: &[&str]) -> Process {
+    pub fn process(&self, words: &[&str]) -> Process {
         let mut process = Process::new(PROGRAM);
         process
             .args(words)
@@ -46,7 +46,7 @@ impl TestClass {
         String::from_utf8(done.stdout).unwrap()
     }
 
-    fn terminal(&self, words: &[&str], columns: u16, rows: u16) -> Terminal {
+    pub fn terminal(&self, words: &[&str], columns: u16, rows: u16) -> Terminal {
         let command = command(&self.home)
             .args(words)
             .env_remove("TINYLLAMA_LESSONS")

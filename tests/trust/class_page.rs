@@ -6,9 +6,9 @@ use super::*;
 fn a_class_goes_by_folders_and_chains_not_by_recorded_names() {
     let folder = memory();
     let in_class = folder.path().join("class");
-    let alice = walk(place(&in_class, "alice"), &course(), 1, 1);
+    let alice = walk(place(&in_class, "alice"), course(), 1, 1);
     // A longer log that claims to be alice's.
-    let mallory = walk(place(&in_class, "mallory"), &course(), 2, 2);
+    let mallory = walk(place(&in_class, "mallory"), course(), 2, 2);
     let events = fs::read_to_string(mallory.events()).unwrap();
     let mut forged = json!({"chain": {"lines": events.lines().collect::<Vec<_>>()}});
     rewrite(&mut forged, |index, record| {
@@ -26,8 +26,8 @@ fn a_class_goes_by_folders_and_chains_not_by_recorded_names() {
     fs::write(in_class.join(".class.json"), "{}").unwrap();
     let merged = |paths: &[&Path]| {
         let paths: Vec<_> = paths.iter().map(|path| path.to_path_buf()).collect();
-        let found = sources::read(&paths, &course());
-        let class = merge(found.hand_ins, &course(), found.unreadable);
+        let found = sources::read(&paths, course());
+        let class = merge(found.hand_ins, course(), found.unreadable);
         let names: Vec<String> = class.learners.iter().map(|row| row.name.clone()).collect();
         (names, class.warnings.join("\n"))
     };
@@ -50,12 +50,7 @@ fn a_class_goes_by_folders_and_chains_not_by_recorded_names() {
         write_lines(&place, &forged["chain"]["lines"]);
         place
     };
-    let zoe = walk(
-        place(&folder.path().join("renamed"), "zoe"),
-        &course(),
-        2,
-        6,
-    );
+    let zoe = walk(place(&folder.path().join("renamed"), "zoe"), course(), 2, 6);
     let copies = [renamed("bob", &alice), renamed("carol", &alice)];
     let files: Vec<_> = copies
         .iter()
@@ -79,8 +74,8 @@ fn a_class_goes_by_folders_and_chains_not_by_recorded_names() {
         fs::write(&file, document(place, anonymous).to_string()).unwrap();
         file
     };
-    let one = walk(place(&folder.path().join("a"), "learner"), &course(), 1, 3);
-    let two = walk(place(&folder.path().join("b"), "learner"), &course(), 2, 4);
+    let one = walk(place(&folder.path().join("a"), "learner"), course(), 1, 3);
+    let two = walk(place(&folder.path().join("b"), "learner"), course(), 2, 4);
     let first = hand_in("first.json", &one, false);
     let again = hand_in("again.json", &one, true);
     let second = hand_in("second.json", &two, false);
@@ -93,8 +88,8 @@ fn a_class_goes_by_folders_and_chains_not_by_recorded_names() {
     let mut forged = document(&one, false);
     forged["totals"]["minutes"] = 9999.0.into();
     fs::write(&first, forged.to_string()).unwrap();
-    let found = sources::read(&[first], &course());
-    let class = merge(found.hand_ins, &course(), vec![]);
+    let found = sources::read(&[first], course());
+    let class = merge(found.hand_ins, course(), vec![]);
     assert!(class.learners[0].minutes < 9000.0 && class.learners[0].intact == Some(false));
 }
 
@@ -112,7 +107,7 @@ fn unchecked_parts_are_listed_next_to_the_learner() {
     let file = folder.path().join("session.json");
     fs::write(&file, document(&ada, false).to_string()).unwrap();
     for path in [file, ada.folder.clone()] {
-        let (row, warnings) = on_a_page(&[path], &course());
+        let (row, warnings) = on_a_page(&[path], course());
         assert!(row.unchecked.join("").contains("--lessons"), "{row:?}");
         assert!(warnings.contains("ada: not checked: "), "{warnings}");
     }

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn records_that_cannot_be_are_named_though_their_chain_is_whole() {
     let folder = memory();
-    let place = walk(place(folder.path(), "ada"), &course(), 2, 5);
+    let place = walk(place(folder.path(), "ada"), course(), 2, 5);
     let report = document(&place, false);
     let found = |change: &dyn Fn(usize, &mut Value)| {
         let mut forged = report.clone();
@@ -104,7 +104,7 @@ fn records_that_cannot_be_are_named_though_their_chain_is_whole() {
         }
     }
     drop(session);
-    let found = verify(&liar.folder, None, &course()).unwrap();
+    let found = verify(&liar.folder, None, course()).unwrap();
     named.push(found.problems.join("\n"));
 
     // Figures that the sealed file of their run does not contain.
@@ -124,7 +124,7 @@ fn records_that_cannot_be_are_named_though_their_chain_is_whole() {
             .collect::<String>(),
     )
     .unwrap();
-    let found = verify(&place.folder, None, &course()).unwrap();
+    let found = verify(&place.folder, None, course()).unwrap();
     assert!(found.problems.join("").contains("total_ms"), "{found:?}");
     insta::assert_snapshot!(listed(&named));
 }
@@ -173,7 +173,7 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
             (lesson.id.clone(), Value::Object(steps.collect()))
         })
         .collect();
-    let state = json!({"learner": "liar", "course": [course().title, course().version], "position": null,
+    let state = json!({"learner": "liar", "course": [&course().title, &course().version], "position": null,
         "lessons": done, "unlocked": {}, "runs": {}, "backups": {}, "messages": [], "notes": [],
         "unknown_events": 0, "records": 900, "last_time": "2026-01-01T00:00:00Z"});
     let record = json!({"n": 901, "time": "2026-01-01T00:00:00Z", "event": {"compacted": {"format": 1,
@@ -184,10 +184,10 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
     assert!(hand_in["totals"]["steps_finished"].as_u64().unwrap() > 100);
     fs::write(&file, hand_in.to_string()).unwrap();
     for path in [&liar.folder, &file] {
-        let found = verify(path, None, &course()).unwrap();
+        let found = verify(path, None, course()).unwrap();
         assert_eq!((found.intact(), found.unseen_records), (None, 900));
         let mut named = vec![found.verdict().to_string()];
-        let (row, warnings) = on_a_page(std::slice::from_ref(path), &course());
+        let (row, warnings) = on_a_page(std::slice::from_ref(path), course());
         assert_eq!(row.intact, None);
         named.push(row.unchecked.join("\n"));
         insta::assert_snapshot!("a_single_compacted_record", listed(&named));
@@ -198,13 +198,13 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
     let mut of_nothing = record.clone();
     of_nothing["event"]["compacted"]["previous_records"] = 0.into();
     write_lines(&liar, &json!([encoded(chain::START, &of_nothing).0]));
-    let found = verify(&liar.folder, None, &course()).unwrap();
+    let found = verify(&liar.folder, None, course()).unwrap();
     assert_ne!(found.intact(), Some(true));
     let problems = found.problems.join("");
     insta::assert_snapshot!(problems, @"Record 901: it does not follow the records that it replaces.");
     of_nothing["n"] = 1.into();
     write_lines(&liar, &json!([encoded(chain::START, &of_nothing).0]));
-    let found = verify(&liar.folder, None, &course()).unwrap();
+    let found = verify(&liar.folder, None, course()).unwrap();
     assert_eq!(found.intact(), None, "{found:?}");
     let eve = place(folder.path(), "eve");
     drop(Session::open(eve.clone()).unwrap());
@@ -213,11 +213,11 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
     let order = json!({"n": 2, "time": "2026-01-01T00:00:00Z",
         "event": {"ordered": {"order": "x", "events": [record["event"].clone()]}}});
     write_lines(&eve, &json!([log.trim_end(), encoded(&last, &order).0]));
-    let found = verify(&eve.folder, None, &course()).unwrap();
+    let found = verify(&eve.folder, None, course()).unwrap();
     let mut named = vec![found.problems.join("\n")];
 
     // A compaction that claims more than the records it replaced.
-    let ada = walk(place(folder.path(), "ada"), &course(), 2, 5);
+    let ada = walk(place(folder.path(), "ada"), course(), 2, 5);
     Session::open(ada.clone()).unwrap().compact().unwrap();
     let report = document(&ada, false);
     assert_eq!(check(&report, None).unwrap().intact(), Some(true));
@@ -231,7 +231,7 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
     });
     named.push(check(&forged, None).unwrap().problems.join("\n"));
     write_lines(&ada, &forged["chain"]["lines"]);
-    let found = verify(&ada.folder, None, &course()).unwrap();
+    let found = verify(&ada.folder, None, course()).unwrap();
     named.push(found.problems.join("\n"));
     // Other records in place of the compacted ones.
     let mut forged = report.clone();
@@ -244,7 +244,7 @@ fn a_compaction_makes_nothing_that_was_not_seen() {
 #[test]
 fn a_run_that_ended_well_has_a_stream_and_a_seal() {
     let folder = memory();
-    let place = walk(place(folder.path(), "ada"), &course(), 3, 5);
+    let place = walk(place(folder.path(), "ada"), course(), 3, 5);
     let report = document(&place, false);
     assert!(!report["runs"].as_array().unwrap().is_empty());
     let problems = |document: &Value| check(document, None).unwrap().problems.join("\n");
@@ -263,7 +263,7 @@ fn a_run_that_ended_well_has_a_stream_and_a_seal() {
     named.push(problems(&unsealed));
     write_lines(&place, &unsealed["chain"]["lines"]);
     let in_folder = || {
-        verify(&place.folder, None, &course())
+        verify(&place.folder, None, course())
             .unwrap()
             .problems
             .join("\n")
@@ -287,14 +287,14 @@ fn a_seal_that_a_power_cut_took_is_made_good() {
     let without_seal = log.trim_end().rsplit_once('\n').unwrap().0;
     fs::write(place.events(), format!("{without_seal}\n{{\"hash")).unwrap();
     drop(Session::open(place.clone()).unwrap());
-    let found = verify(&place.folder, None, &course()).unwrap();
+    let found = verify(&place.folder, None, course()).unwrap();
     assert_eq!(found.problems, [""; 0]);
 }
 
 #[test]
 fn an_order_is_examined_like_any_record() {
     let folder = memory();
-    let place = walk(place(folder.path(), "ada"), &course(), 2, 5);
+    let place = walk(place(folder.path(), "ada"), course(), 2, 5);
     let report = document(&place, false);
     let found = |change: &dyn Fn(&mut Value)| {
         let mut forged = report.clone();
@@ -325,10 +325,10 @@ fn an_order_is_examined_like_any_record() {
 #[test]
 fn a_hand_in_is_of_the_session_it_is_held_against_and_not_older() {
     let folder = memory();
-    let [ada, bob] = ["ada", "bob"].map(|name| walk(place(folder.path(), name), &course(), 2, 5));
+    let [ada, bob] = ["ada", "bob"].map(|name| walk(place(folder.path(), name), course(), 2, 5));
     let report = document(&ada, false);
     let held = [
-        verify(&ada.folder, Some(&bob.folder), &course()).unwrap(),
+        verify(&ada.folder, Some(&bob.folder), course()).unwrap(),
         check(&report, Some(&bob.folder)).unwrap(),
     ];
     let problems = held.map(|found| found.problems);
@@ -339,4 +339,95 @@ fn a_hand_in_is_of_the_session_it_is_held_against_and_not_older() {
     assert_eq!(found.problems, [""; 0]);
     let early = |line: &String| line.starts_with("It claims to be written 1999");
     assert!(found.unusual.iter().any(early), "{found:?}");
+}
+
+#[test]
+fn everything_that_was_not_checked_is_named() {
+    let folder = memory();
+    // A run that did not end well. It has a seal once its end is recorded.
+    let fail = |place: &SessionLocation, is_recorded: bool| {
+        let mut session = Session::open(place.clone()).unwrap();
+        let events = MadeUp::new("v1", 20.0).events(&mut ChaCha8Rng::seed_from_u64(5));
+        let stream = place.runs().join("900000-v1/events.jsonl");
+        fs::create_dir_all(stream.parent().unwrap()).unwrap();
+        let lines = events.iter().map(|event| json!(event).to_string() + "\n");
+        fs::write(stream, lines.collect::<String>()).unwrap();
+        session
+            .start_run("900000-v1", None, "v1", vec!["run".into()])
+            .unwrap();
+        if is_recorded {
+            session
+                .finish_run("900000-v1", RunExit::Signal(9), [].into())
+                .unwrap();
+        }
+    };
+    let mut named = Vec::new();
+    let mut name = |found: HandInFindings| {
+        assert_eq!(found.problems, [""; 0]);
+        let lists = [
+            vec![found.verdict().to_string()],
+            found.unchecked,
+            found.never_checked,
+        ];
+        named.push(lists.concat().join("\n"));
+    };
+    let ada = full(folder.path());
+    fail(&ada, false);
+    let report = document(&ada, false);
+    name(check(&report, None).unwrap());
+    name(verify(&ada.folder, None, course()).unwrap());
+    let bob = walk(place(folder.path(), "bob"), course(), 2, 3);
+    fail(&bob, true);
+    let file = folder.path().join("session.json");
+    fs::write(&file, document(&bob, false).to_string()).unwrap();
+    for (title, version) in [
+        ("Another", &course().version),
+        (&course().title, &"0".into()),
+    ] {
+        let mut other = course().clone();
+        (other.title, other.version) = (title.into(), version.clone());
+        name(verify(&file, None, &other).unwrap());
+    }
+    name(check(&document(&ada, true), None).unwrap());
+
+    // Without the file of its only run.
+    let eve = walk(place(folder.path(), "eve"), course(), 0, 5);
+    fail(&eve, true);
+    let mut without = document(&eve, false);
+    without["chain"]["streams"] = Value::Null;
+    name(check(&without, None).unwrap());
+    fs::remove_dir_all(eve.runs()).unwrap();
+    name(verify(&eve.folder, None, course()).unwrap());
+    insta::assert_snapshot!(listed(&named));
+}
+
+#[test]
+fn logs_and_formats_that_are_not_whole_are_refused() {
+    let folder = memory();
+    let ada = walk(place(folder.path(), "ada"), course(), 1, 5);
+    let mut report = document(&ada, false);
+    let problems = |found: HandInFindings| found.problems.join("\n");
+    let mut empty = report.clone();
+    empty["chain"]["lines"] = json!([]);
+    let mut named = vec![problems(check(&empty, None).unwrap())];
+    let log = fs::read_to_string(ada.events()).unwrap();
+    fs::write(ada.events(), format!("{log}{{\"hash")).unwrap();
+    named.push(problems(verify(&ada.folder, None, course()).unwrap()));
+    fs::write(ada.events(), log).unwrap();
+
+    // A report without the logs that were compacted, as older programs wrote it, and one with another log in their place.
+    Session::open(ada.clone()).unwrap().compact().unwrap();
+    let mut compacted = document(&ada, false);
+    compacted["chain"]["earlier"] = json!([]);
+    let found = check(&compacted, Some(&ada.folder)).unwrap();
+    assert_eq!(found.intact(), Some(true), "{found:?}");
+    compacted["chain"]["earlier"] = json!([compacted["chain"]["lines"]]);
+    named.push(problems(check(&compacted, Some(&ada.folder)).unwrap()));
+    report["format"] = 99.into();
+    named.push(check(&report, None).unwrap_err().to_string());
+    let named = named.join("\n\n");
+    let file = named
+        .rsplit_once("\n/")
+        .map_or(&*named, |(before, _)| before);
+    insta::assert_snapshot!(file);
 }

@@ -26,10 +26,11 @@ pub fn check(client: &Client, dtype: ElemType, seed: u64) -> Result<Vec<OutputCh
         let block = team_block(NAME, client, classes, None);
         (CrossEntropyShape { rows, classes }, block)
     });
+    // The kernel unrolls a unit's share of a row. With one unit and hundreds of classes, compilers take minutes for it.
     let others = OTHER_TEAMS.map(|block| {
         let shape = CrossEntropyShape {
             rows: 7,
-            classes: 777,
+            classes: 97,
         };
         (shape, block)
     });

@@ -1,7 +1,7 @@
 //! The diagram as SVG without scripts or fonts, as a separate file or as a part of a page.
 
 use super::{CeilingSource, RooflineLimit};
-use crate::{HtmlWriter as Text, Point, Roofline, RooflinePicture, rate};
+use crate::{HtmlWriter as Text, Point, Roofline, RooflinePicture, milliseconds, percent, rate};
 
 /// Width in units of the drawing.
 pub const WIDTH: f64 = 760.0;
@@ -76,12 +76,14 @@ pub fn drawing(picture: &RooflinePicture<'_>) -> (f64, String) {
 
 fn point_text(letter: char, point: &Point) -> String {
     let share = point.share.map_or(String::new(), |share| {
-        format!(", {:.0} % of its limit", 100.0 * share)
+        format!(", {} of its limit", percent(share))
     });
     let rate = rate(point.flops_per_s, "FLOP");
     format!(
-        "{letter}  {}: {:.2} FLOP/byte, {rate}, {:.3} ms{share}",
-        point.name, point.intensity, point.ms
+        "{letter}  {}: {:.2} FLOP/byte, {rate}, {}{share}",
+        point.name,
+        point.intensity,
+        milliseconds(point.ms)
     )
 }
 

@@ -132,7 +132,7 @@ impl GridColumn {
 }
 
 fn first_line(failed: &FailedRun) -> String {
-    match &failed.ended.run.failure {
+    match &failed.ended.run.reported.error {
         Some(failure) => failure.message.lines().next().unwrap_or_default().into(),
         None => "ended by the system, most likely because it used too much memory".into(),
     }

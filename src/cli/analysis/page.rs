@@ -3,11 +3,12 @@
 use std::fmt::{self, Display, Write};
 use std::io::{self, IsTerminal};
 
-use tinyllama_base::locale;
+use itertools::Itertools as _;
 use tinyllama_base::statistics::Interval;
 use tinyllama_base::table::{TableColumns, TextTable, push_wrapped};
-use tinyllama_course::analysis::relative::factor;
+use tinyllama_base::{factor, locale};
 use tinyllama_course::analysis::workshop::ClaimComparison;
+use tinyllama_course::plain::LONGEST_LINE;
 
 /// Lines and tables for a terminal.
 #[derive(Debug)]
@@ -64,7 +65,11 @@ impl AnalysisPage {
 
     /// Appends an indented, wrapped paragraph.
     pub fn paragraph(&mut self, text: &str) {
-        push_wrapped(&mut self.text, text, self.width);
+        let width = match io::stdout().is_terminal() {
+            true => self.width.min(LONGEST_LINE),
+            false => self.width,
+        };
+        push_wrapped(&mut self.text, text, width);
     }
 }
 
@@ -82,11 +87,7 @@ pub fn bar(share: f64, width: usize, glyph: char) -> String {
 
 /// The smallest and largest of several values: `1.234 to 1.240`. `None` for fewer than two.
 pub fn range(values: &[f64]) -> Option<String> {
-    let values = values.iter().copied();
-    let (least, most) = (
-        values.clone().reduce(f64::min)?,
-        values.clone().reduce(f64::max)?,
-    );
+    let (least, most) = values.iter().minmax().into_option()?;
     (values.len() > 1).then(|| format!("{least:.3} to {most:.3}"))
 }
 

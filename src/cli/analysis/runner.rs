@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use indicatif::ProgressBar;
@@ -13,6 +13,7 @@ use signal_hook::iterator::Signals;
 use super::flags::{Flags, Sweep};
 use crate::cli::Exit;
 use crate::cli::run_printers::spinner;
+use tinyllama_base::duration;
 use tinyllama_contract::event::{Body, Event};
 use tinyllama_course::analysis::{Pool, Runner, Stop};
 use tinyllama_course::run::{Launcher, folder};
@@ -141,9 +142,8 @@ impl Console {
         if self.ended == 0 || of < run {
             return String::new();
         }
-        let each = self.started.elapsed() / u32::try_from(self.ended).unwrap_or(u32::MAX);
-        let runs = u32::try_from(of - run + 1).unwrap_or(u32::MAX);
-        format!(", about {} left", duration_text(each.saturating_mul(runs)))
+        let each = self.started.elapsed().as_secs_f64() / self.ended as f64;
+        format!(", about {} left", duration(each * (of - run + 1) as f64))
     }
 
     /// `turn` is the run's number from 1 and the number of runs, or 0 if a search does not know it.
@@ -181,13 +181,5 @@ impl Drop for Console {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
-    }
-}
-
-fn duration_text(time: Duration) -> String {
-    match time.as_secs() {
-        0 => "1 s".into(),
-        seconds @ ..=99 => format!("{seconds} s"),
-        seconds => format!("{} min", seconds.div_ceil(60)),
     }
 }

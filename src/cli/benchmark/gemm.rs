@@ -5,9 +5,8 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::analysis::{Analysis, AnalysisPage, AnalysisResult};
 use tinyllama_base::table::TableColumns;
-use tinyllama_base::units::number;
+use tinyllama_base::units::{factor, number};
 use tinyllama_contract::flags::TrainingArgs;
-use tinyllama_course::analysis::relative::factor;
 use tinyllama_engine::device::{self, BackendChoice, CacheSettings, Tuning};
 use tinyllama_engine::targets::v4::products::{ProductTable, ProductTimes};
 use tinyllama_engine::targets::v4::{self, products};

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::cli::analysis::{Analysis, AnalysisPage, AnalysisResult};
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::number;
+use tinyllama_base::units::{number, percent};
 use tinyllama_contract::flags::TrainingArgs;
 use tinyllama_course::analysis::calibration::{Calibration, Level};
 use tinyllama_course::run::folder;
@@ -154,8 +154,7 @@ impl DeviceLimits {
 impl LaunchRow {
     /// The lower limit's share of the measured time.
     fn floor_share(&self) -> Option<String> {
-        let floor = self.floor_us?;
-        Some(format!("{:.0} %", 100.0 * floor / self.us))
+        self.floor_us.map(|floor| percent(floor / self.us))
     }
 }
 
@@ -239,9 +238,9 @@ mod tests {
     #[test]
     fn the_floor_is_the_larger_of_arithmetic_and_memory() {
         let by_arithmetic = LIMITS.row(&times(4e6, 1e6, None));
-        assert_eq!(by_arithmetic.floor_share().as_deref(), Some("40 %"));
+        assert_eq!(by_arithmetic.floor_share().as_deref(), Some("40.0 %"));
         let by_memory = LIMITS.row(&times(4e6, 8e6, None));
-        assert_eq!(by_memory.floor_share().as_deref(), Some("80 %"));
+        assert_eq!(by_memory.floor_share().as_deref(), Some("80.0 %"));
         assert_eq!(by_memory.us_together, 80.0);
         let rates = None;
         let uncalibrated = DeviceLimits { rates, ..LIMITS };

@@ -10,8 +10,7 @@ use crate::cli::analysis::{
     TIMED, positive,
 };
 use tinyllama_base::table::TableColumns;
-use tinyllama_base::units::{human_bytes, number};
-use tinyllama_course::analysis::relative::factor;
+use tinyllama_base::units::{factor, human_bytes, number};
 use tinyllama_course::analysis::scaling::{ScalingPoint, Size};
 
 #[derive(Debug, Args)]

@@ -12,9 +12,9 @@ use serde_json::json;
 pub use self::args::InstructorArgs;
 use self::args::{InstructorCommand, OrderRecipients};
 use super::Exit;
-use super::print_result::print_text;
+use super::print_result::{print_markdown, print_text};
 use super::session::warn_of;
-use tinyllama_base::{locale, plural};
+use tinyllama_base::{locale, milliseconds, plural};
 use tinyllama_course::instructor::carry_out::{
     SentOrder, everyone, newest_backup, pin, send_each, send_one,
 };
@@ -151,8 +151,8 @@ impl Instructor<'_> {
     fn show(&mut self, learner: &str) -> Result<Exit> {
         let place = self.class.place(learner)?;
         let report = collect(&place, &self.course, CollectOptions::default())?;
-        let text = markdown(&report);
-        self.print(&serde_json::to_value(&report)?, &text)
+        let document = serde_json::to_value(&report)?;
+        print_markdown(self.args.json, &document, &markdown(&report))
     }
 
     fn order(&self, learner: &str, action: OrderAction) -> Result<Exit> {
@@ -170,7 +170,7 @@ impl Instructor<'_> {
         };
         let action = solve::solve(at, step, &mut |step| {
             let (n, of, loss, ms) = (step.n, step.of, step.loss, step.total_ms);
-            eprintln!("step {n} of {of}, loss {loss:.3}, {ms:.1} ms");
+            eprintln!("step {n} of {of}, loss {loss:.3}, {}", milliseconds(ms));
         })?;
         self.order(learner, action)
     }

@@ -39,7 +39,7 @@ impl ViewArgs {
         if let Some(path) = &self.events {
             let run = FinishedRun::read(path)
                 .map_err(|error| UsageError(format!("--events {}: {error}", path.display())))?;
-            return Ok(KernelParts::of_kernels(run.kernels.iter()));
+            return Ok(KernelParts::of_kernels(run.reported.kernels.iter()));
         }
         let beside = |profile: &&Path| {
             let folders = [Some(*profile), profile.parent()];
@@ -50,7 +50,7 @@ impl ViewArgs {
         };
         let runs: Vec<FinishedRun> = profiles.iter().filter_map(beside).collect();
         Ok(KernelParts::of_kernels(
-            runs.iter().filter_map(|run| run.kernels.as_ref()),
+            runs.iter().filter_map(|run| run.reported.kernels.as_ref()),
         ))
     }
 }

@@ -180,9 +180,11 @@ impl ViewArgs {
 }
 
 fn rocm(text: &str) -> Result<ToolVersion, String> {
-    let version: ToolVersion = text
-        .parse()
-        .map_err(|()| "a version of ROCm is written X.Y, such as 7.2".to_owned())?;
+    // The versions that tools report have more around their numbers than a flag may.
+    let is_plain = text.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let version = text.parse().ok().filter(|_| is_plain);
+    let version: ToolVersion =
+        version.ok_or("a version of ROCm is written X.Y, such as 7.2".to_owned())?;
     match version >= OLDEST_ROCM {
         true => Ok(version),
         false => Err(format!("commands are known since ROCm {OLDEST_ROCM}")),

@@ -2,28 +2,8 @@
 
 use std::io::{self, Write};
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use tinyllama_contract::event::{
-    Activations, Block, Body, Event, Failure, Hello, Kernels, Note, Parts, Sample, Step, Summary,
-};
+use tinyllama_contract::event::{Event, FinalDocument};
 use tinyllama_engine::train::EventSink;
-
-/// The document of `--json`, printed at the end.
-#[derive(Debug, Default, Serialize, JsonSchema)]
-pub struct FinalDocument {
-    pub hello: Option<Hello>,
-    pub steps: Vec<Step>,
-    pub kernels: Option<Kernels>,
-    pub parts: Option<Parts>,
-    pub activations: Option<Activations>,
-    pub block: Option<Block>,
-    pub sample: Option<Sample>,
-    pub notes: Vec<Note>,
-    pub summary: Option<Summary>,
-    pub error: Option<Failure>,
-}
 
 /// Collects a [`FinalDocument`] and prints it when the stream ends.
 pub struct DocumentPrinter<W: Write + Send> {
@@ -42,20 +22,7 @@ impl<W: Write + Send> DocumentPrinter<W> {
 
 impl<W: Write + Send> EventSink for DocumentPrinter<W> {
     fn event(&mut self, event: &Event) -> io::Result<()> {
-        let document = &mut self.document;
-        match event.body.clone() {
-            Body::Hello(hello) => document.hello = Some(*hello),
-            Body::Phase(_) => {}
-            Body::Step(step) => document.steps.push(step),
-            Body::Kernels(kernels) => document.kernels = Some(kernels),
-            Body::Parts(parts) => document.parts = Some(parts),
-            Body::Activations(activations) => document.activations = Some(activations),
-            Body::Block(block) => document.block = Some(block),
-            Body::Sample(sample) => document.sample = Some(sample),
-            Body::Note(note) => document.notes.push(note),
-            Body::Summary(summary) => document.summary = Some(*summary),
-            Body::Error(failure) => document.error = Some(failure),
-        }
+        self.document.add(&event.body);
         Ok(())
     }
 

@@ -7,8 +7,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::summary::summary_text;
 use super::tables::{kernels_text, parts_text};
-use tinyllama_base::units::{grouped, human_bytes};
-use tinyllama_contract::event::{Body, DataSource, Event, Hello, Step};
+use tinyllama_base::units::{duration, grouped, human_bytes};
+use tinyllama_contract::event::{Body, Event, Hello, Step};
 use tinyllama_course::run::event_text;
 use tinyllama_engine::train::EventSink;
 
@@ -63,7 +63,7 @@ impl<W: Write + Send> EventSink for LinePrinter<W> {
         match &event.body {
             Body::Hello(hello) => self.print(&hello_text(hello)),
             Body::Phase(phase) => {
-                let eta = phase.eta_s.map(|s| format!(", about {s:.0} s left"));
+                let eta = phase.eta_s.map(|s| format!(", about {} left", duration(s)));
                 let eta = eta.unwrap_or_default();
                 self.progress.set_message(format!("{}{eta}", phase.message));
                 self.progress.tick();
@@ -80,10 +80,6 @@ impl<W: Write + Send> EventSink for LinePrinter<W> {
             }
             Body::Kernels(kernels) => self.print(&kernels_text(kernels)),
             Body::Parts(parts) => self.print(&parts_text(parts)),
-            Body::Sample(sample) => self.print(&format!(
-                "\nSample\n  {:?} continued as\n  {:?}",
-                sample.prompt, sample.continuation
-            )),
             Body::Note(note) => self.print(&format!("note: {}", note.message)),
             Body::Summary(summary) => {
                 self.progress.finish_and_clear();
@@ -135,18 +131,7 @@ fn hello_text(hello: &Hello) -> String {
             human_bytes(plan.bucket_bytes),
         )
     }));
-    lines.push(match &hello.data {
-        DataSource::Synthetic => {
-            "  data: one batch of random tokens, repeated: it can only be memorised".into()
-        }
-        DataSource::Text {
-            path,
-            bytes,
-            order_0_entropy,
-        } => format!(
-            "  data: {path}, {bytes} bytes; entropy of single bytes {order_0_entropy:.3} nats"
-        ),
-    });
+    lines.push(format!("  data: {}", event_text::data_source(&hello.data)));
     lines.join("\n")
 }
 

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use tinyllama_contract::event::Event;
 use tinyllama_engine::train::EventSink;
 
-pub use document::{DocumentPrinter, FinalDocument};
+pub use document::DocumentPrinter;
 pub use lines::{LinePrinter, spinner};
 
 /// `--events`: one JSON object per line.

@@ -1,6 +1,6 @@
 //! The summary at the end of a run.
 
-use tinyllama_base::units::{human_bytes, number_or_not, or_not_reported};
+use tinyllama_base::units::{human_bytes, milliseconds, number_or_not, or_not_reported, percent};
 use tinyllama_contract::event::{Spread, Summary};
 
 pub(super) fn summary_text(summary: &Summary) -> String {
@@ -17,7 +17,7 @@ pub(super) fn summary_text(summary: &Summary) -> String {
     let with_gradient = number_or_not(summary.parameters_with_gradient.map(|n| n as f64), 0);
     let with_gradient = format!("{with_gradient} of {} tensors", summary.parameter_tensors);
     let first_step = summary.first_step_ms;
-    let first_step = first_step.map(|ms| format!("{ms:.1} ms, compiling included"));
+    let first_step = first_step.map(|ms| format!("{}, compiling included", milliseconds(ms)));
     let steps = format!("{} counted of {}", summary.measured_steps, summary.steps);
     let rows = [
         ("steps", steps),
@@ -116,10 +116,10 @@ fn unsynchronised_text(summary: &Summary) -> String {
     let parts: Option<f64> = phases.into_iter().sum();
     match (parts, median(summary.total_ms)) {
         (Some(parts), Some(total)) if parts < 0.9 * total => format!(
-            "  the parts add up to {parts:.2} of {total:.2} ms: {:.2} ms ({:.0} %) of the step are in none of them,\n  \
+            "  the parts add up to {parts:.2} of {total:.2} ms: {:.2} ms ({}) of the step are in none of them,\n  \
              because their clock did not wait for the device",
             total - parts,
-            (1.0 - parts / total) * 100.0
+            percent(1.0 - parts / total)
         ),
         _ => "  times come from the host's clock, which did not wait for the device: they are not the device's times"
             .into(),

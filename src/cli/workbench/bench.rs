@@ -13,6 +13,7 @@ use crate::learner_kernels::bench::{self, BenchReport, DeviceRates, TimedKernel}
 use crate::learner_kernels::gpu;
 use tinyllama_base::device_facts::DeviceFacts;
 use tinyllama_base::table::{TableColumns, TextTable};
+use tinyllama_base::{or_not_reported, percent};
 use tinyllama_contract::ceilings::{DeviceCeilings, Level};
 use tinyllama_course::analysis::calibration::Calibration;
 use tinyllama_course::run::{UsageError, folder};
@@ -137,9 +138,7 @@ fn show(exercise: &Exercise, device: &str, timed: &[TimedKernel], notes: &[Strin
         .right("GB/s", |one| format!("{:.0}", one.gigabytes_per_s))
         .right("GFLOP/s", |one| format!("{:.0}", one.gigaflops_per_s))
         .right("of ceiling", |one| {
-            one.of_ceiling.map_or("not reported".to_owned(), |share| {
-                format!("{:.0} %", share * 100.0)
-            })
+            or_not_reported(one.of_ceiling.map(percent))
         })
         .right("registers", |one| {
             one.registers.map(|count| count.to_string())

@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Exit;
-use super::print_result::{print_document, print_text};
+use super::print_result::{print_document, print_prose, print_text};
 use super::session::SessionCommandArgs;
 use crate::learner_kernels::gpu;
 use tinyllama_base::locale;
@@ -163,7 +163,7 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
             let path = folder.join(exercise.file_name());
             let is_new = exercise_file::start(exercise, &path)?;
             let document = json!({ "exercise": exercise.name, "file": path, "new": is_new });
-            let exit = print_document(args.json, &document, |out| {
+            let exit = print_prose(args.json, &document, |out| {
                 print::start(out, exercise, &path, is_new, to.is_some())
             })?;
             // The learner reads now. Later, the first check would wait for this build, or miss a compiler.

@@ -29,11 +29,17 @@ pub struct RankArgs {
     #[arg(long, value_enum, value_name = "SWITCH", default_value = "on")]
     pub overlap: Switch,
     /// Minimum MiB of gradients in one sum
-    #[arg(long, value_name = "MIB", default_value_t = 16.0)]
+    #[arg(long, value_name = "MIB", default_value = "16", value_parser = mebibytes)]
     pub bucket_mb: f64,
     /// Compare gradients over all GPUs with those of one GPU before the first step
     #[arg(long, value_enum, value_name = "SWITCH", default_value = "on")]
     pub check_ranks: Switch,
+}
+
+fn mebibytes(text: &str) -> Result<f64, String> {
+    let size = text.parse().ok();
+    let size = size.filter(|size: &f64| size.is_finite() && *size > 0.0);
+    size.ok_or_else(|| "expected MiB above 0, such as 16".into())
 }
 
 impl RankArgs {
@@ -58,12 +64,6 @@ impl RankArgs {
         if gpus == 0 || gpus > MAX_GPUS {
             return refuse(format!(
                 "--gpus {gpus}: at least one GPU has to train, and at most {MAX_GPUS}"
-            ));
-        }
-        if !(self.bucket_mb.is_finite() && self.bucket_mb > 0.0) {
-            return refuse(format!(
-                "--bucket-mb {} has to be a positive number",
-                self.bucket_mb
             ));
         }
         if let Some(each) = self.batch_per_gpu {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::store::{device_file, read_json, write_json};
 use tinyllama_base::device_facts::DeviceFacts;
 use tinyllama_base::file::inside;
+use tinyllama_base::or_not_reported;
 use tinyllama_contract::ceilings::{ComputeCeiling, Latency, Sampled};
 pub use tinyllama_contract::ceilings::{ComputeUnit, DeviceCeilings, Level};
 
@@ -49,8 +50,7 @@ impl Calibration {
             ("architecture", then.arch.as_ref(), now.arch.as_ref()),
         ] {
             if then != now {
-                let text =
-                    |value: Option<&String>| value.map_or("not reported".into(), String::clone);
+                let text = |value: Option<&String>| or_not_reported(value.cloned());
                 changes.push(format!("{what}: {} then, {} now", text(then), text(now)));
             }
         }

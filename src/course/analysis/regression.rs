@@ -7,8 +7,8 @@ use serde::Serialize;
 pub use baseline::{Baseline, RunFigures};
 
 use super::relative::{RelativeTime, USUAL_MARGIN};
-use tinyllama_base::named;
 use tinyllama_base::statistics::{BoundVerdict as Bound, Interval, Series, ratio_of_medians};
+use tinyllama_base::{named, percent};
 
 named! {
     /// A figure that is compared with the baseline.
@@ -207,10 +207,6 @@ fn worst(runs: &[RunFigures], value: impl Fn(&RunFigures) -> Option<f64>) -> Opt
     let values = runs.iter().map(value).collect::<Option<Vec<f64>>>()?;
     let nan = values.iter().copied().find(|value| value.is_nan());
     nan.or(values.into_iter().reduce(f64::max))
-}
-
-fn percent(ratio: f64) -> String {
-    format!("{:.1} %", 100.0 * ratio)
 }
 
 #[cfg(test)]

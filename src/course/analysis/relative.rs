@@ -5,6 +5,7 @@ use serde::Serialize;
 use tinyllama_base::statistics::{
     CompareError, Finding, Interval, Series, ratio_in_rounds, ratio_of_medians,
 };
+use tinyllama_base::{factor, times};
 
 /// Confidence of comparisons that do not name one.
 pub const USUAL_CONFIDENCE: f64 = 0.95;
@@ -92,23 +93,13 @@ fn with_interval(value: f64, interval: Option<(f64, f64)>) -> String {
     let ends = interval.map_or(String::new(), |(low, high)| {
         format!(" ({} to {})", factor(low), factor(high))
     });
-    format!("{}x{ends}", factor(value))
+    format!("{}{ends}", times(value))
 }
 
 /// Median of the runs' medians. `None` without a run.
 pub fn middle(runs: &[Series]) -> Option<f64> {
     let medians = runs.iter().map(Series::median).collect();
     Series::new(medians).ok().map(|medians| medians.median())
-}
-
-/// Formats a ratio with its significant digits.
-pub fn factor(value: f64) -> String {
-    match value.abs() {
-        size if size >= 100.0 => format!("{value:.0}"),
-        size if size >= 10.0 => format!("{value:.1}"),
-        size if size >= 0.1 => format!("{value:.2}"),
-        _ => format!("{value:.4}"),
-    }
 }
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ impl FailedRun {
         let EndedRun { run, exit, .. } = &self.ended;
         let ended = format!("ended with {exit}");
         let files = format!("its files are in {}", run.path.display());
-        match &run.failure {
+        match &run.reported.error {
             Some(failure) => format!(
                 "{}: {}\n       {}\n       ({ended}; {files})",
                 self.variant, failure.message, failure.remedy
@@ -102,7 +102,13 @@ impl FailedRun {
 
     /// The reason, if the run or its exit status gives one.
     pub fn code(&self) -> Option<FailureCode> {
-        let failure = self.ended.run.failure.as_ref().map(|failure| failure.code);
+        let failure = self
+            .ended
+            .run
+            .reported
+            .error
+            .as_ref()
+            .map(|failure| failure.code);
         match (failure, self.ended.exit) {
             // `run` refuses a model that cannot fit before it starts, with the status for wrong usage.
             (None | Some(FailureCode::OutOfMemory), RunExit::Status(2)) => Some(FailureCode::Usage),
@@ -113,7 +119,7 @@ impl FailedRun {
 
     /// Returns whether the device or the machine had too little memory for the run.
     pub fn is_out_of_memory(&self) -> bool {
-        match &self.ended.run.failure {
+        match &self.ended.run.reported.error {
             Some(failure) => failure.code == FailureCode::OutOfMemory,
             // Linux kills the largest program when the machine's memory is full.
             None => self.ended.exit == RunExit::Signal(libc::SIGKILL),
@@ -175,14 +181,15 @@ impl MeasuredRun {
     /// Returns `None` without a complete summary.
     pub(super) fn from_run(run: &FinishedRun, steps: Vec<Step>) -> Option<Self> {
         let run = run.clone();
+        let reported = run.reported;
         Some(MeasuredRun {
             path: run.path,
-            hello: run.hello?,
-            summary: run.summary.filter(|summary| summary.complete)?,
+            hello: reported.hello?,
+            summary: reported.summary.filter(|summary| summary.complete)?,
             measurements: run.measurements,
             steps,
-            parts: run.parts,
-            kernels: run.kernels,
+            parts: reported.parts,
+            kernels: reported.kernels,
             energy: run.energy,
         })
     }

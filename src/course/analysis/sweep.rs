@@ -171,7 +171,7 @@ fn run_piece(
 }
 
 fn lost_machine(ended: &EndedRun) -> bool {
-    match (&ended.run.failure, ended.exit) {
+    match (&ended.run.reported.error, ended.exit) {
         (Some(failure), _) => failure.code == FailureCode::Launcher,
         (None, RunExit::Status(status)) => status > 128,
         (None, exit) => !exit.is_success(),

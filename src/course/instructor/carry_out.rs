@@ -12,6 +12,7 @@ use crate::session::class_file::Pin;
 use crate::session::{
     InstructorOrder, OrderAction, SessionError, SessionLocation, class_file, read_only,
 };
+use tinyllama_base::plural;
 
 /// Carries out a decision and describes the result.
 ///
@@ -172,8 +173,12 @@ fn in_words(sent: &[SentOrder]) -> String {
     let failed: Vec<&str> = failed.map(|sent| sent.text.as_str()).collect();
     let reached = sent.len() - failed.len();
     match failed.is_empty() {
-        true => format!("Sent to {reached} learners."),
-        false => format!("Sent to {reached} learners, not to {}.", failed.join("; ")),
+        true => format!("Sent to {}.", plural(reached, "learner")),
+        false => format!(
+            "Sent to {}, not to {}.",
+            plural(reached, "learner"),
+            failed.join("; ")
+        ),
     }
 }
 

@@ -85,7 +85,7 @@ impl Class {
         let refreshed = names.into_iter().map(|name| (self.refresh(&name), name));
         let refreshed: Vec<(Result<(), String>, String)> = refreshed.collect();
         let learners = refreshed.into_iter().filter_map(|(refreshed, name)| {
-            let location = self.place_of(&name);
+            let location = SessionLocation::new(&self.folder, &name);
             let state = match (refreshed, self.known.get(&name)) {
                 (Err(why), _) => Err(why),
                 (Ok(()), known) => known.map(|known| Ok((&known.state, &*known.damage)))?,
@@ -103,7 +103,7 @@ impl Class {
         check_learner(name)?;
         let names = names(&self.folder)?;
         if names.iter().any(|known| known == name) {
-            return Ok(self.place_of(name));
+            return Ok(SessionLocation::new(&self.folder, name));
         }
         Err(ClassError::NoLearner {
             name: name.into(),
@@ -115,16 +115,9 @@ impl Class {
         })
     }
 
-    fn place_of(&self, name: &str) -> SessionLocation {
-        SessionLocation {
-            folder: self.folder.join(name),
-            learner: name.into(),
-        }
-    }
-
     /// Reads a session if its log changed. A folder without a session is not a learner.
     fn refresh(&mut self, name: &str) -> Result<(), String> {
-        let location = self.place_of(name);
+        let location = SessionLocation::new(&self.folder, name);
         let found = match fs::metadata(location.events()) {
             Ok(found) => found,
             Err(error) if error.kind() == ErrorKind::NotFound => {

@@ -7,6 +7,7 @@ use super::scope::{lesson, resolve};
 use crate::instructor::{LearnerView, ScopeError, ScopeName};
 use crate::lesson::Course;
 use crate::session::OrderAction;
+use tinyllama_base::plural;
 
 /// A decision of an instructor.
 #[derive(Clone, Debug, PartialEq)]
@@ -169,8 +170,11 @@ impl Dashboard {
     pub fn count(&self) -> String {
         let (listed, all) = (self.views.len(), self.class.len());
         match listed == all {
-            true => format!("{all} learners"),
-            false => format!("{listed} of {all} learners, with \"{}\"", self.filter),
+            true => plural(all, "learner"),
+            false => {
+                let all = plural(all, "learner");
+                format!("{listed} of {all}, with \"{}\"", self.filter)
+            }
         }
     }
 

@@ -101,10 +101,7 @@ mod tests {
         let course = Course::load(&CourseSource::BuiltIn).unwrap();
         let at = StepRef::new("regression-and-wrap-up", "contest");
         let run = |learner: &str, id: &str, rate: f64, gradients: f64, size: f64| {
-            let location = SessionLocation {
-                folder: class.path().join(learner),
-                learner: learner.into(),
-            };
+            let location = SessionLocation::new(class.path(), learner);
             let mut session = Session::open(location).unwrap();
             let command = ["tutor", "run", "v4", "--events", "--dtype", "bf16"];
             let begun = |id: &str, at: &StepRef| SessionEvent::RunStarted {

@@ -1,12 +1,15 @@
 //! Checks: a bound on the measurements of runs, and the verdict.
 
+use super::document::CheckDocument;
+use super::step_reader::StepReader;
 use crate::analysis::Measurements;
-use crate::lesson::{Quantity, RunName, Term};
+use crate::lesson::{FIXED, Quantity, RunName, Term};
 use crate::recording::label;
 use crate::run::Metric;
 use tinyllama_base::statistics::interval_of_median;
 use tinyllama_base::{
     Basis, CompareError, Interval, Series, named, ratio_in_rounds, ratio_of_medians, statistics,
+    whole_percent,
 };
 
 use serde::{Deserialize, Serialize};
@@ -118,6 +121,41 @@ pub struct CheckOutcome {
 }
 
 impl Check {
+    /// Reads the check at `index` of a step.
+    pub(super) fn read(
+        reader: &mut StepReader,
+        index: usize,
+        document: &CheckDocument,
+    ) -> Option<Self> {
+        let path = format!("checks/{index}/measure");
+        let measure = reader.quantity(&path, &document.measure)?;
+        if document.is.is_some() {
+            let message = "`is` compares texts, which only a command's document has";
+            reader.refuse(&path, message);
+        }
+        Some(Check {
+            passed: reader.settled(&path, &document.passed),
+            not_yet: reader.settled(&path, &document.not_yet),
+            ..Self::from_document(measure, document)
+        })
+    }
+
+    /// The check of `measure` with the document's values, or what holds for a key that it lacks.
+    fn from_document(measure: Quantity, document: &CheckDocument) -> Self {
+        let usual = measure.has_spread().then_some(USUAL_CONFIDENCE);
+        Check {
+            id: document.id.clone(),
+            measure,
+            at_least: document.at_least,
+            at_most: document.at_most,
+            confidence: document.confidence.or(usual),
+            required: document.required.unwrap_or(true),
+            on_gpu: document.on_gpu.unwrap_or(false),
+            passed: document.passed.clone(),
+            not_yet: document.not_yet.clone(),
+        }
+    }
+
     pub fn evaluate(&self, runs: &dyn Runs) -> CheckOutcome {
         if self.on_gpu && self.measure.runs().any(|run| on_cpu(run, runs)) {
             // Stays not evaluated, because a CPU cannot show the effect.
@@ -400,8 +438,8 @@ impl CheckOutcome {
             };
             let (low, high) = (unit.show(interval.low), unit.show(interval.high));
             format!(
-                " ({:.0} % interval {low} to {high}, {basis})",
-                100.0 * interval.confidence
+                " ({} interval {low} to {high}, {basis})",
+                whole_percent(interval.confidence)
             )
         });
         let recorded = self.recorded.as_deref().map(label);
@@ -418,6 +456,9 @@ impl CheckOutcome {
 impl Undecided {
     fn explain(&self) -> String {
         match self {
+            Undecided::NotRun(run) if run.step.ends_with(FIXED) => {
+                "This is decided by the run with the right fix, which was not made yet.".into()
+            }
             Undecided::NotRun(run) => format!("This needs the run of step `{}`, which has not been started yet.", run.step),
             Undecided::NotReported(figure) => {
                 format!("This machine's backend does not report {figure}, so it cannot be checked.")

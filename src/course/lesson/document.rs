@@ -247,7 +247,7 @@ pub struct MeasurementDocument {
 }
 
 /// A condition on the results of runs
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckDocument {
     pub id: String,

@@ -1,6 +1,8 @@
 //! Conditions on a command's document.
 
 use super::check::{bounds, lies_within};
+use super::document::CheckDocument;
+use super::step_reader::StepReader;
 use crate::lesson::{CommandOutputs, OutputFigure, Verdict};
 use tinyllama_base::figure;
 
@@ -28,6 +30,49 @@ pub struct ExpectResult {
 }
 
 impl Expect {
+    /// Reads the check at `index` of a command's `step`.
+    pub(super) fn read(
+        reader: &mut StepReader,
+        index: usize,
+        step: &str,
+        check: &CheckDocument,
+    ) -> Option<Self> {
+        let CheckDocument {
+            id,
+            measure,
+            at_least,
+            at_most,
+            is,
+            confidence,
+            required,
+            on_gpu,
+            passed,
+            not_yet,
+        } = check;
+        let path = format!("checks/{index}/measure");
+        let figure = OutputFigure::parse(measure, &reader.run_name(step));
+        let figure = reader.or_refuse(&path, figure)?;
+        if is.is_none() && at_least.is_none() && at_most.is_none() {
+            reader.refuse(&path, "it needs `at_least`, `at_most` or `is`");
+        }
+        if confidence.is_some() {
+            reader.refuse(&path, "a document has no spread: it takes no `confidence`");
+        }
+        if on_gpu.is_some() {
+            reader.refuse(&path, "a document is of any machine: it takes no `on_gpu`");
+        }
+        Some(Expect {
+            id: id.clone(),
+            figure,
+            at_least: *at_least,
+            at_most: *at_most,
+            is: is.clone(),
+            required: required.unwrap_or(true),
+            passed: reader.settled(&path, passed),
+            not_yet: reader.settled(&path, not_yet),
+        })
+    }
+
     pub fn evaluate(&self, outputs: &dyn CommandOutputs) -> ExpectResult {
         let found = self.figure.value(outputs);
         let value = found.as_ref().and_then(serde_json::Value::as_f64);

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::analysis::MetricUnit;
 use crate::lesson::RunName;
-use tinyllama_base::{figure, rate};
+use tinyllama_base::{figure, milliseconds, percent, rate};
 
 /// The source of commands' outputs.
 pub trait CommandOutputs {
@@ -192,9 +192,9 @@ pub fn show(value: &Value, unit: &str) -> String {
     };
     match unit {
         "" => figure(number),
-        "ms" => MetricUnit::Milliseconds.show(number),
+        "ms" => milliseconds(number),
         "B" => MetricUnit::Bytes.show(number),
-        "%" => format!("{:.1} %", 100.0 * number),
+        "%" => percent(number),
         "x" => format!("{} times", figure(number)),
         "FLOP/s" => rate(number, "FLOP"),
         "B/s" => rate(number, "B"),

@@ -112,7 +112,11 @@ fn recording_of(id: &str) -> Result<(Arc<FinishedRun>, String), String> {
 /// The time per step of the kernels for which each word of `what` is the name, or the phase that launched them.
 fn kernel_figure(id: &str, what: &str) -> Result<KnownFigure, String> {
     let (run, origin) = recording_of(id)?;
-    let kernels = run.kernels.iter().flat_map(|kernels| &kernels.kernels);
+    let kernels = run
+        .reported
+        .kernels
+        .iter()
+        .flat_map(|kernels| &kernels.kernels);
     let meant = kernels.filter(|kernel| {
         let phase = match &*kernel.part {
             phase @ ("backward" | "optimizer") => phase,

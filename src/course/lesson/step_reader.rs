@@ -1,7 +1,6 @@
 //! Converts a step document into a [`Step`].
 
-use super::check::USUAL_CONFIDENCE;
-use super::document::{CheckDocument, GoldenDocument};
+use super::document::GoldenDocument;
 use super::file::CourseFile;
 use super::kinds::COMMON;
 use crate::lesson::{
@@ -28,7 +27,7 @@ impl StepReader<'_> {
         let checks = step.checks.iter().enumerate();
         let checks = checks.filter(|_| step.command.is_none());
         let checks: Vec<_> = checks
-            .filter_map(|(i, check)| self.check(i, check))
+            .filter_map(|(i, check)| Check::read(&mut self, i, check))
             .collect();
         let hints = step.hints.iter().enumerate();
         let hints = hints
@@ -157,27 +156,6 @@ impl StepReader<'_> {
             "a path of a course must stay in its folder, and no part of it may begin with a dot";
         let stays = limits::stays_below(&path).then_some(path);
         self.or_refuse(at, stays.ok_or(below))
-    }
-
-    fn check(&mut self, index: usize, check: &CheckDocument) -> Option<Check> {
-        let path = format!("checks/{index}/measure");
-        let measure = self.quantity(&path, &check.measure)?;
-        if check.is.is_some() {
-            let message = "`is` compares texts, which only a command's document has";
-            self.refuse(&path, message);
-        }
-        let usual = measure.has_spread().then_some(USUAL_CONFIDENCE);
-        Some(Check {
-            id: check.id.clone(),
-            measure,
-            at_least: check.at_least,
-            at_most: check.at_most,
-            confidence: check.confidence.or(usual),
-            required: check.required.unwrap_or(true),
-            on_gpu: check.on_gpu.unwrap_or(false),
-            passed: self.settled(&path, &check.passed),
-            not_yet: self.settled(&path, &check.not_yet),
-        })
     }
 
     fn golden(&mut self, step: &StepDocument) -> Golden {

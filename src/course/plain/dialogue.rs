@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
 use super::command::{DialogueCommand, HELP, parse};
-use super::show::{folded, outline, terminal_columns};
+use super::show::{folded_for_terminal, outline};
 use super::step::{choices, parse_answer, said};
 use crate::lesson::path::WHOLE;
 use crate::lesson::{Course, Lesson, Step};
@@ -336,10 +336,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
     }
 
     pub(super) fn print(&mut self, text: &str) -> Result<(), TutorError> {
-        let text = match terminal_columns() {
-            Some(columns) => folded(&plain_lines(text), columns),
-            None => plain_lines(text),
-        };
+        let text = folded_for_terminal(&plain_lines(text));
         let text = hyperlinks::in_lines(&text, &self.links);
         writeln!(self.output, "{text}")
             .and_then(|()| self.output.flush())

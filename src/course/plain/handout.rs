@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::show::{WIDTH, render};
+use super::show::{WIDTH, render, width};
 use crate::lesson::{Course, CourseSource, Lesson, LessonDocument};
 use crate::report::layout;
-use crate::tutor::slide::slide_text;
+use crate::tutor::slide::{slide_text, without_runs};
 
 /// Prints every step of a lesson with its right answer and reason, its hints, and the input of its golden path.
 ///
@@ -19,12 +19,12 @@ pub fn answers(lesson: &Lesson, source: &CourseSource) -> Result<String, String>
         written.hints.clone_from(&step.hints);
     }
     let shown = json!({ "title": lesson.title, "steps": document.steps });
-    Ok(layout::render("answers.txt", &shown))
+    Ok(without_runs(&layout::render("answers.txt", &shown), lesson))
 }
 
 /// Prints each step of a lesson, or of all lessons in a session, as a page below a rule. `None` if no lesson or session has this id.
 pub fn slides(course: &Course, id: &str, ascii: bool) -> Option<String> {
-    let rule = &if ascii { "=" } else { "═" }.repeat(WIDTH);
+    let rule = &if ascii { "=" } else { "═" }.repeat(width(WIDTH));
     let lessons = course
         .lessons()
         .filter(|it| it.id == id || it.session == id);
@@ -33,10 +33,8 @@ pub fn slides(course: &Course, id: &str, ascii: bool) -> Option<String> {
         steps.map(move |(number, step)| {
             let (title, of) = (&lesson.title, lesson.steps.len());
             let head = format!("{rule}\n{title}, {number} of {of}\n{}\n", step.title);
-            format!(
-                "{head}\n{}\n\n",
-                render(&slide_text(lesson, step), WIDTH, ascii)
-            )
+            let text = render(&slide_text(lesson, step), width(WIDTH), ascii);
+            format!("{head}\n{text}\n\n")
         })
     });
     let text: String = pages.collect();
@@ -46,7 +44,7 @@ pub fn slides(course: &Course, id: &str, ascii: bool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lesson::Quiz;
+    use crate::lesson::{Quiz, Step};
 
     fn course() -> Course {
         Course::load(&CourseSource::BuiltIn).unwrap()
@@ -58,8 +56,12 @@ mod tests {
             let text = answers(lesson, &CourseSource::BuiltIn).unwrap();
             let quizzes = lesson.steps.iter().filter(|step| step.as_quiz().is_some());
             let right = text.matches("- [x] ").count();
-            let cases = lesson.steps.iter().filter(|step| step.as_case().is_some());
-            assert_eq!(right, quizzes.count() + cases.count(), "{}", lesson.id);
+            let cases = lesson.steps.iter().filter_map(Step::as_case);
+            let readings = cases.clone().flat_map(|case| &case.measurements);
+            let readings = readings.filter(|it| !it.choices.is_empty()).count();
+            let asked = quizzes.count() + cases.count() + readings;
+            assert_eq!(right, asked, "{}", lesson.id);
+            assert!(!text.contains("{{"), "{text}");
             for step in &lesson.steps {
                 for hint in &step.hints {
                     assert!(text.contains(hint.text.trim()), "{}/{}", lesson.id, step.id);

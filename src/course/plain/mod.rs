@@ -11,7 +11,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-pub use show::markdown;
+pub use show::{LONGEST_LINE, folded_prose, for_terminal, markdown, markdown_for_terminal};
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;

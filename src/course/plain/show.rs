@@ -9,12 +9,15 @@ use unicode_width::UnicodeWidthStr;
 use crate::lesson::Course;
 use crate::session::progress::progress;
 use crate::session::{Access, SessionState, access};
-use crate::tui::markdown::wrap::hanging;
+use crate::tui::markdown::wrap::{NO_BREAK, hanging_whole};
 use crate::tui::{Theme, markdown};
 use crate::tutor::{TutorOptions, say};
 
 /// Most columns of the text.
 pub const WIDTH: usize = 78;
+
+/// Longer lines of a command's output are hard to read.
+pub const LONGEST_LINE: usize = 100;
 
 /// Columns of the terminal on standard output; `None` for a pipe or a file, whose lines stay whole.
 pub fn terminal_columns() -> Option<usize> {
@@ -27,14 +30,80 @@ pub fn width(most: usize) -> usize {
     terminal_columns().map_or(most, |columns| columns.min(most))
 }
 
+/// Markdown as lines for [`folded`]: the words of commands are joined.
 pub fn markdown(options: &TutorOptions, text: &str) -> String {
-    render(text, width(WIDTH), options.ascii)
+    joined_lines(text, width(WIDTH), options.ascii, false)
 }
 
-/// Breaks lines that are wider than `columns` between words. What goes on stands below the last column of the line's
-/// indentation, or below the text behind the name at its start.
+/// Joins the words of a command, so that [`folded`] keeps it in one line.
+pub fn joined(command: &str) -> String {
+    command.replace(' ', &NO_BREAK.to_string())
+}
+
+/// Text for standard output. A terminal gets lines of its width, or of a comfortable one, and commands in one piece;
+/// everything else gets the lines as they are.
+pub fn for_terminal(text: &str) -> String {
+    folded_for_terminal(&with_joined_code(text))
+}
+
+/// Breaks sentences into lines of at most `columns`, and keeps commands in one piece.
+pub fn folded_prose(text: &str, columns: usize) -> String {
+    folded(&with_joined_code(text), columns)
+}
+
+/// Like [`for_terminal`], for text whose commands are joined.
+pub fn folded_for_terminal(text: &str) -> String {
+    match terminal_columns() {
+        Some(columns) => folded(text, columns),
+        None => text.replace(NO_BREAK, " "),
+    }
+}
+
+/// Markdown for standard output: laid out for a terminal, and as it is for everything else.
+pub fn markdown_for_terminal(text: &str, ascii: bool) -> String {
+    match terminal_columns() {
+        Some(columns) => folded(
+            &joined_lines(text, columns.min(WIDTH), ascii, true),
+            columns,
+        ),
+        None => text.to_owned(),
+    }
+}
+
+/// Joins the words of code: between backticks, between fences, or indented after an empty line.
+fn with_joined_code(text: &str) -> String {
+    let (mut is_fenced, mut was_code, mut was_empty) = (false, false, true);
+    let lines = text.split('\n').map(|line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_fenced ^= is_fence;
+        let is_indented = line.starts_with("    ") && (was_empty || was_code);
+        was_code = is_fenced || is_fence || is_indented;
+        was_empty = line.trim().is_empty();
+        if was_code {
+            return joined(line);
+        }
+        let pairs = line.matches('`').count() / 2;
+        let parts =
+            line.split('`')
+                .enumerate()
+                .map(|(at, part)| match at % 2 == 1 && at < 2 * pairs {
+                    true => joined(part),
+                    false => part.to_owned(),
+                });
+        itertools::join(parts, "`")
+    });
+    itertools::join(lines, "\n")
+}
+
+/// Breaks lines that are wider than `columns` between words, and sentences at a comfortable width. What goes on stands
+/// below the last column of the line's indentation, or below the text behind the name at its start.
 pub fn folded(text: &str, columns: usize) -> String {
     let lines = text.split('\n').flat_map(|line| {
+        // The rows of a table have gaps, and may be as wide as the terminal.
+        let columns = match line.trim().contains("  ") {
+            true => columns,
+            false => columns.min(LONGEST_LINE),
+        };
         if line.width() <= columns {
             return vec![line.to_owned()];
         }
@@ -44,7 +113,7 @@ pub fn folded(text: &str, columns: usize) -> String {
         let lead = named.filter(|lead| *lead < columns / 2).unwrap_or(indent);
         let (lead, rest) = line.split_at(if lead < columns { lead } else { 0 });
         let below = Span::raw(" ".repeat(lead.width()));
-        let lines = hanging(
+        let lines = hanging_whole(
             vec![Span::raw(lead.to_owned())],
             below,
             vec![Span::raw(rest.to_owned())],
@@ -52,14 +121,18 @@ pub fn folded(text: &str, columns: usize) -> String {
         );
         lines.iter().map(ToString::to_string).collect()
     });
-    itertools::join(lines, "\n")
+    itertools::join(lines, "\n").replace(NO_BREAK, " ")
 }
 
-/// Markdown as lines of at most `width` columns, without colours.
+/// Markdown as lines of at most `width` columns, without colours. Commands may exceed it.
 pub fn render(text: &str, width: usize, ascii: bool) -> String {
+    joined_lines(text, width, ascii, false).replace(NO_BREAK, " ")
+}
+
+fn joined_lines(text: &str, width: usize, ascii: bool, marks: bool) -> String {
     let theme = Theme::new(true, ascii);
     let width = u16::try_from(width).unwrap_or(u16::MAX);
-    let lines = markdown::render(text, width, &theme, None);
+    let lines = markdown::render_lines(text, width, &theme, marks);
     let lines = lines.iter().map(ToString::to_string);
     itertools::join(lines.map(|line| line.trim_end().to_string()), "\n")
 }

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Write};
 
 use super::dialogue::{Dialogue, NextStep};
-use super::show::{WIDTH, width};
+use super::show::{WIDTH, joined, width};
 use crate::lesson::{MarkedAnswer, Quiz, QuizAnswer, live};
 use crate::plain::markdown;
 use crate::session::progress::progress;
@@ -102,15 +102,13 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     fn lines(&self, blocks: Vec<Block>) -> Vec<String> {
         let lines = blocks.into_iter().flat_map(|block| match block {
             Block::Blank => Some(String::new()),
-            Block::Text(_, text)
-            | Block::Code(text)
-            | Block::Verdict(_, text)
-            | Block::Figures(text) => Some(text),
+            Block::Code(text) => Some(joined(&text)),
+            Block::Text(_, text) | Block::Verdict(_, text) | Block::Figures(text) => Some(text),
             Block::Markdown(text) => Some(markdown(&self.options, &text)),
             Block::Quote(_, text) => Some(indented(&text)),
             Block::Job(flags) => {
                 let job = self.current().and_then(|(_, step)| step.job());
-                job.map(|job| format!("Run: {}", job.line(&flags)))
+                job.map(|job| format!("Run: {}", joined(&job.line(&flags))))
             }
             Block::Offer => self.offer(),
             Block::Output(title, document, views) => Some(format!(

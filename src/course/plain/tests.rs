@@ -19,10 +19,7 @@ struct Learner {
 impl Learner {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let location = SessionLocation {
-            folder: folder.path().join("ada"),
-            learner: "ada".into(),
-        };
+        let location = SessionLocation::new(folder.path(), "ada");
         Self {
             course: Course::load(&CourseSource::BuiltIn).unwrap(),
             session: SharedSession::new(Session::open(location.clone()).unwrap()),

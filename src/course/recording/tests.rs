@@ -215,7 +215,7 @@ fn a_change_of_speed_counts_from_where_one_is() {
     let between: Speed = "5".parse().unwrap();
     assert_eq!(between.faster(), Speed::SIXTEEN);
     assert_eq!(between.slower().to_string(), "4");
-    for text in ["0", "-1", "nan", "inf", "fast", ""] {
+    for text in ["0", "-1", "nan", "inf", "fast", "", "x", "x4x", "xx4"] {
         assert!(text.parse::<Speed>().is_err(), "{text}");
     }
 }

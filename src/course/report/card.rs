@@ -66,10 +66,7 @@ mod tests {
     #[test]
     fn a_long_session_fits_on_one_screen_and_names_where_figures_are_from() {
         let folder = tempfile::tempdir().unwrap();
-        let place = SessionLocation {
-            folder: folder.path().join("ada"),
-            learner: "ada".into(),
-        };
+        let place = SessionLocation::new(folder.path(), "ada");
         drop(Session::open(place.clone()).unwrap());
         let course = Course::load(&CourseSource::BuiltIn).unwrap();
         let mut report = collect(&place, &course, CollectOptions::default()).unwrap();

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::analysis::parts::{PartSum, by_kind};
 use crate::lesson::Verdict;
 use crate::session::progress::PathProgress;
+use tinyllama_base::NOT_REPORTED;
 use tinyllama_contract::model::ModelConfig;
 use tinyllama_contract::{Kernel, PartWork, Parts};
 
@@ -84,7 +85,7 @@ impl KernelReport {
             (Some(true), ..) => "passed".into(),
             (Some(false), ..) => self.findings.join(", "),
             (None, Some(ms), Some(rate)) => format!("{ms:.4} ms, {rate:.0} GB/s"),
-            _ => "not reported".into(),
+            _ => NOT_REPORTED.into(),
         }
     }
 }

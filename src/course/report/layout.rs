@@ -7,11 +7,11 @@ use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, Error, Output, State, UndefinedBehavior};
 use serde::Serialize;
 
-use super::text::{ENERGY_NOTE, RATIO_NOTE, minutes, times};
-use crate::report::{NOT_PROVEN, milliseconds};
+use super::text::{ENERGY_NOTE, RATIO_NOTE, minutes};
+use crate::report::NOT_PROVEN;
 use tinyllama_base::moment;
 use tinyllama_base::untrusted::{code, markdown};
-use tinyllama_base::{HtmlWriter, plural};
+use tinyllama_base::{HtmlWriter, milliseconds, plural, times};
 
 macro_rules! asset {
     ($name:literal) => {
@@ -95,7 +95,7 @@ fn field(text: &str) -> String {
 /// Formats a figure with its unit.
 fn figure(value: f64, unit: &str) -> String {
     match unit {
-        "milliseconds" => milliseconds(Some(value)),
+        "milliseconds" => milliseconds(value),
         "times" => times(value),
         "tenths" => format!("{value:.1}"),
         _ => format!("{value:.3}"),

@@ -27,4 +27,4 @@ pub use document::{
 pub use hand_in::{HandInError, HandInFindings, NOT_PROVEN};
 pub use shown::{ListLimits, markdown};
 pub use table::ReportTable;
-pub use text::{milliseconds, some_of};
+pub use text::{milliseconds_or_not, some_of};

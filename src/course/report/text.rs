@@ -9,34 +9,21 @@ use crate::report::{
 use crate::run::{ENERGY, Joules};
 use crate::session::RunExit;
 use crate::session::progress::done_and_skipped;
-use tinyllama_base::{human_bytes, moment, number_or_not, or_not_reported, plural};
+use tinyllama_base::{
+    human_bytes, milliseconds, moment, number_or_not, or_not_reported, percent, plural, time, times,
+};
 
 /// Text for a figure that a backend cannot report.
 pub use tinyllama_base::units::NOT_REPORTED;
 
-pub fn milliseconds(value: Option<f64>) -> String {
-    value.map_or(NOT_REPORTED.into(), |value| match value {
-        value if value < 10.0 => format!("{value:.3} ms"),
-        value if value < 1000.0 => format!("{value:.1} ms"),
-        value => format!("{:.2} s", value / 1e3),
-    })
+/// Formats a time that a backend may not report.
+pub fn milliseconds_or_not(ms: Option<f64>) -> String {
+    or_not_reported(ms.map(milliseconds))
 }
 
 pub fn minutes(value: f64) -> String {
     // `abs`, because the sum of no numbers is -0.
     format!("{:.0} min", value.abs())
-}
-
-pub fn percent(share: f64) -> String {
-    match 100.0 * share {
-        percent if percent != 0.0 && percent.abs() < 1.0 => format!("{percent:.2} %"),
-        percent => format!("{percent:.0} %"),
-    }
-}
-
-/// A speed-up with two decimals, such as `2.31x`.
-pub fn times(value: f64) -> String {
-    format!("{value:.2}x")
 }
 
 /// Shortens a list of names.
@@ -150,7 +137,7 @@ pub fn lessons(report: &Report) -> ReportTable<&LessonReport> {
 
 pub fn runs(runs: &[RunReport]) -> ReportTable<&RunReport> {
     let range = |time: StepTime| {
-        let [low, high] = [time.p10, time.p90].map(|ms| milliseconds(Some(ms)));
+        let [low, high] = [time.p10, time.p90].map(milliseconds);
         format!("{low} to {high}")
     };
     ReportTable::new(runs)
@@ -158,7 +145,7 @@ pub fn runs(runs: &[RunReport]) -> ReportTable<&RunReport> {
         .text("Target", |run| program(run))
         .text("Exit", |run| run.exit.clone())
         .number("Step, median", |run| {
-            milliseconds(run.step_time.map(|time| time.median))
+            milliseconds_or_not(run.step_time.map(|time| time.median))
         })
         .number("p10 to p90", |run| {
             or_not_reported(run.step_time.map(range))
@@ -224,8 +211,8 @@ pub fn kernels(report: &Report) -> ReportTable<&KernelReport> {
 
 pub fn stages(report: &Report) -> ReportTable<&StageRow> {
     let phase = |row: &StageRow, value| match row.synchronized {
-        Some(false) => format!("{}, unsynchronised", milliseconds(value)),
-        _ => milliseconds(value),
+        Some(false) => format!("{}, unsynchronised", milliseconds_or_not(value)),
+        _ => milliseconds_or_not(value),
     };
     let loss = |value| number_or_not(value, 3);
     let losses =
@@ -233,7 +220,7 @@ pub fn stages(report: &Report) -> ReportTable<&StageRow> {
     let of = |(with, of): (f64, f64)| format!("{with} of {of}");
     ReportTable::new(&report.stages)
         .text("Stage", |row| row.stage.clone())
-        .number("Step, median", |row| milliseconds(row.step_ms))
+        .number("Step, median", |row| milliseconds_or_not(row.step_ms))
         .number("Forward", |row| phase(row, row.forward_ms))
         .number("Backward", |row| phase(row, row.backward_ms))
         .number("Peak memory", |row| {
@@ -268,7 +255,7 @@ pub fn work(work: &Work) -> ReportTable<PartSum> {
             true => format!("{:.2}", part.flops / part.bytes),
             false => "-".into(),
         })
-        .number("Device time", |part| milliseconds(part.device_ms))
+        .number("Device time", |part| milliseconds_or_not(part.device_ms))
         .number("FLOP/s", |part| or_not_reported(rate(part)))
         .number("Of its limit", |part| {
             share(part).map_or("-".into(), percent)
@@ -316,8 +303,8 @@ pub fn hotspots(profile: &ProfileReport) -> ReportTable<&HotspotRow> {
             row.part.clone().unwrap_or_else(|| "-".into())
         })
         .number("Calls", |row| row.calls)
-        .number("Time", |row| milliseconds(Some(row.total_ns / 1e6)))
-        .number("Share", |row| format!("{:.1} %", row.percent))
+        .number("Time", |row| time(row.total_ns))
+        .number("Share", |row| percent(row.percent / 100.0))
 }
 
 /// The runs whose counted work is shown, newest first.

@@ -1,7 +1,8 @@
-//! Formats what a run reports besides its steps: tables of activations, and of a block in one launch.
+//! Formats what a run reports besides its steps: its data, tables of activations, and of a block in one launch.
 
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_contract::event::{Activations, Block, Body};
+use tinyllama_base::{human_bytes, percent};
+use tinyllama_contract::event::{Activations, Block, Body, DataSource};
 
 /// The text of an event that is shown as text alone. `None` if every reader shows the event in its own way.
 pub fn remark(body: &Body) -> Option<String> {
@@ -13,6 +14,23 @@ pub fn remark(body: &Body) -> Option<String> {
         Body::Hello(_) | Body::Phase(_) | Body::Step(_) | Body::Kernels(_) => return None,
         Body::Parts(_) | Body::Summary(_) | Body::Error(_) => return None,
     })
+}
+
+/// Describes the training data.
+pub fn data_source(source: &DataSource) -> String {
+    match source {
+        DataSource::Synthetic => {
+            "one batch of random tokens, repeated: it can only be memorised".to_owned()
+        }
+        DataSource::Text {
+            path,
+            bytes,
+            order_0_entropy,
+        } => format!(
+            "{path}, {}; a model that ignores context can reach {order_0_entropy:.3} nats",
+            human_bytes(*bytes)
+        ),
+    }
 }
 
 /// The table of activations, for people.
@@ -84,14 +102,14 @@ fn verdict(block: &Block) -> String {
         let faster = 1.0 / ratio;
         format!("is {faster:.1} times as fast as the {launches} launches of the schedule")
     };
-    let again = 100.0 * block.recomputed_flops / block.flops;
+    let again = percent(block.recomputed_flops / block.flops);
     let reads = block.weight_bytes_read / block.weight_bytes;
     let (working, units) = (
         block.thread_blocks.min(block.compute_units),
         block.compute_units,
     );
     let price = format!(
-        "it computes {again:.0} % more, because thread blocks cannot share keys and values, fetches every weight {reads:.0} \
+        "it computes {again} more, because thread blocks cannot share keys and values, fetches every weight {reads:.0} \
          times instead of once, and has work for {working} of {units} compute units"
     );
     let close = if ratio >= 1.0 {
@@ -127,7 +145,7 @@ mod tests {
         for part in [
             "20.0 times as long",
             "7 launches",
-            "25 % more",
+            "25.0 % more",
             "64 times",
             "64 of 132",
         ] {

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::run::{Line, Measurements, Metric, RunEnergy, RunRecord, Statistic, read_line};
 use tinyllama_base::if_there;
 use tinyllama_base::untrusted::BoundedLines;
-use tinyllama_contract::{Body, Event, Failure, Hello, Kernels, Parts, Summary};
+use tinyllama_contract::event::{Body, Event, FinalDocument};
 
 /// File of the event stream in a run's folder.
 pub const EVENTS: &str = "events.jsonl";
@@ -29,11 +29,8 @@ pub const ENERGY: [&str; 4] = [
 pub struct FinishedRun {
     /// The run's folder, or the file it was read from.
     pub path: PathBuf,
-    pub hello: Option<Hello>,
-    pub summary: Option<Summary>,
-    pub parts: Option<Parts>,
-    pub kernels: Option<Kernels>,
-    pub failure: Option<Failure>,
+    /// All events but the steps.
+    pub reported: FinalDocument,
     pub measurements: Measurements,
     /// Loss of every step, warm-up included.
     pub losses: Vec<f64>,
@@ -50,19 +47,13 @@ impl FinishedRun {
     pub fn on_event(&mut self, event: &Event) {
         self.measurements.add(event);
         match &event.body {
-            Body::Hello(hello) => self.hello = Some((**hello).clone()),
             Body::Step(step) => {
                 self.losses.push(step.loss);
                 if step.measured {
                     self.synchronized.get_or_insert(step.synchronized);
                 }
             }
-            Body::Summary(summary) => self.summary = Some((**summary).clone()),
-            Body::Parts(parts) => self.parts = Some(parts.clone()),
-            Body::Kernels(kernels) => self.kernels = Some(kernels.clone()),
-            Body::Error(failure) => self.failure = Some(failure.clone()),
-            Body::Phase(_) | Body::Activations(_) | Body::Block(_) => {}
-            Body::Sample(_) | Body::Note(_) => {}
+            body => self.reported.add(body),
         }
     }
 

@@ -152,9 +152,9 @@ impl RunFolder {
             command: self.command.clone(),
             started: self.started,
             exit,
-            hello: self.run.hello.clone(),
-            summary: self.run.summary.clone(),
-            error: self.run.failure.clone(),
+            hello: self.run.reported.hello.clone(),
+            summary: self.run.reported.summary.clone(),
+            error: self.run.reported.error.clone(),
             energy: self.run.energy.clone(),
         };
         let text = serde_json::to_vec_pretty(&record)?;

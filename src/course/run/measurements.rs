@@ -52,7 +52,7 @@ impl Measurements {
             }
             Body::Summary(summary) => self.add_scalars(|metric| metric.of_summary(summary)),
             Body::Parts(parts) => self.add_scalars(|metric| metric.of_parts(parts)),
-            // `FinishedRun::on_event`, which reads the same stream, names every event.
+            // Other events have no figures of steps; `FinalDocument::add` names every event.
             _ => {}
         }
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use tinyllama_base::{human_bytes, named};
+use tinyllama_base::{human_bytes, milliseconds, named, rounded};
 use tinyllama_contract::{Parts, Step, Summary};
 
 /// Where the value of a figure is found.
@@ -156,24 +156,12 @@ impl MetricUnit {
     /// Formats `value` with its unit, rounded for reading.
     pub fn show(self, value: f64) -> String {
         match self {
-            MetricUnit::Milliseconds => format!("{} ms", rounded(value)),
+            MetricUnit::Milliseconds => milliseconds(value),
             MetricUnit::Bytes => human_bytes(value.max(0.0).round() as u64),
             MetricUnit::PerSecond(things) => format!("{} {things}/s", scaled(value)),
             MetricUnit::Count(things) => format!("{} {things}", scaled(value)),
             MetricUnit::Nats | MetricUnit::One => rounded(value),
         }
-    }
-}
-
-/// Rounds to three or four significant digits, without an exponent while that stays readable.
-fn rounded(value: f64) -> String {
-    let size = value.abs();
-    match size {
-        _ if size == 0.0 => "0".into(),
-        _ if size < 1e-3 => format!("{value:.1e}"),
-        _ if size < 10.0 => format!("{value:.3}"),
-        _ if size < 100.0 => format!("{value:.2}"),
-        _ => format!("{value:.0}"),
     }
 }
 

@@ -60,8 +60,9 @@ impl FromStr for Speed {
         if text == "end" {
             return Ok(Self::END);
         }
-        let factor = text.trim_matches('x').parse();
-        let factor = factor.ok().filter(|it: &f64| it.is_finite() && *it > 0.0);
+        let factor = text.strip_prefix('x').or_else(|| text.strip_suffix('x'));
+        let factor = factor.unwrap_or(text).parse().ok();
+        let factor = factor.filter(|it: &f64| it.is_finite() && *it > 0.0);
         factor.map(Speed).ok_or_else(|| {
             format!("`{text}` is not a speed: a factor above 0, such as 4 or 0.5, or end")
         })

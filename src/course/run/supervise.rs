@@ -189,7 +189,7 @@ impl LineSource for Player<'_> {
     }
 
     fn finish(&mut self, run: &FinishedRun) -> Result<RunExit> {
-        Ok(RunExit::Status(match &run.failure {
+        Ok(RunExit::Status(match &run.reported.error {
             _ if !self.is_over() => STOPPED,
             Some(_) => 1,
             None => 0,
@@ -416,6 +416,6 @@ mod tests {
         control.set_speed(Speed::END);
         let (ended, _) = played(vec![note(0.0), (1.0, error.into())], &control, |_| {});
         assert_eq!(ended.exit, RunExit::Status(1));
-        assert!(ended.run.failure.is_some() && !ended.stopped);
+        assert!(ended.run.reported.error.is_some() && !ended.stopped);
     }
 }

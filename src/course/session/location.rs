@@ -21,6 +21,14 @@ pub struct SessionLocation {
 }
 
 impl SessionLocation {
+    /// The session of `learner` in the folder of a class.
+    pub fn new(class: impl AsRef<Path>, learner: &str) -> Self {
+        Self {
+            folder: class.as_ref().join(learner),
+            learner: learner.into(),
+        }
+    }
+
     /// The session folder: `class/NAME` in a class, else the state folder of the user. The name is `learner`, or else
     /// the user's name.
     pub fn find(class: Option<&Path>, learner: Option<&str>) -> Result<Self, SessionError> {

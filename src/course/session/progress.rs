@@ -310,10 +310,7 @@ mod tests {
     #[test]
     fn a_skipped_lesson_keeps_its_reason_and_what_was_done() {
         let folder = tempfile::tempdir().unwrap();
-        let location = SessionLocation {
-            folder: folder.path().join("ada"),
-            learner: "ada".into(),
-        };
+        let location = SessionLocation::new(folder.path(), "ada");
         let course = course();
         let lesson = course.lesson("memory").unwrap();
         let mut session = Session::open(location.clone()).unwrap();
@@ -348,10 +345,7 @@ mod tests {
     fn a_class_takes_its_path_once_and_its_learners_may_leave_it() {
         use crate::session::class_file::{self, Pin};
         let folder = tempfile::tempdir().unwrap();
-        let location = SessionLocation {
-            folder: folder.path().join("ada"),
-            learner: "ada".into(),
-        };
+        let location = SessionLocation::new(folder.path(), "ada");
         let course = course();
         let mut session = Session::open(location).unwrap();
         let pin = |path: Option<&LearningPath>| {

@@ -90,10 +90,7 @@ mod tests {
     #[test]
     fn missed_questions_come_first_and_the_test_has_fifteen_at_the_end() {
         let folder = tempfile::tempdir().unwrap();
-        let place = SessionLocation {
-            folder: folder.path().join("ada"),
-            learner: "ada".into(),
-        };
+        let place = SessionLocation::new(folder.path(), "ada");
         let course = Course::load(&CourseSource::BuiltIn).unwrap();
         let mut session = Session::open(place).unwrap();
         assert!(questions(&course, session.state()).is_empty());

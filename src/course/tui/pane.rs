@@ -2,7 +2,7 @@
 
 use ratatui::prelude::{Buffer, Constraint, Layout, Line, Rect, Style};
 
-use crate::tui::{Highlighter, Theme, cut, markdown, paragraph};
+use crate::tui::{Highlighter, Theme, markdown, paragraph};
 
 /// Everything that draws gets a pane, and writes only into it.
 pub struct Pane<'a> {
@@ -70,10 +70,9 @@ impl<'a> Pane<'a> {
         }
     }
 
-    /// Writes a title line, cut to the width of the pane.
+    /// Writes a title, in several lines if it is longer than the pane is wide.
     pub fn heading(&mut self, text: &str) {
-        let text = cut(text, self.width(), self.theme);
-        self.put([Line::styled(text, self.theme.emphasis())]);
+        self.put_text(text, self.theme.emphasis());
     }
 
     /// Writes wrapped text in one style.

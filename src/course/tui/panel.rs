@@ -164,16 +164,22 @@ impl Cursor {
     pub fn shows(&self, text: &str) -> bool {
         self.filter.is_empty() || text.to_lowercase().contains(&self.filter.to_lowercase())
     }
-
-    /// The first of `rows` to show in `room` rows. The cursor stays in the middle while more rows lie on both sides.
-    pub fn first_shown(&self, rows: usize, room: usize) -> usize {
-        first_shown(self.row, rows, room)
-    }
 }
 
-/// The first of `rows` to show in `room` rows, so that row `at` is visible.
-pub fn first_shown(at: usize, rows: usize, room: usize) -> usize {
-    at.saturating_sub(room / 2).min(rows.saturating_sub(room))
+/// The first row to show of rows with these heights, so that row `at` is visible in `room` lines. It stays in the
+/// middle while more rows lie on both sides.
+pub fn first_shown(at: usize, heights: &[usize], room: usize) -> usize {
+    // The first of the rows before `end` that fill at most `most` lines.
+    let back = |end: usize, most: usize| {
+        let mut left = most;
+        let fits = heights[..end].iter().rev().take_while(|height| {
+            let fits = **height <= left;
+            left = left.saturating_sub(**height);
+            fits
+        });
+        end - fits.count()
+    };
+    back(at.min(heights.len()), room / 2).min(back(heights.len(), room))
 }
 
 /// The first visible line of a text that may be longer than the screen. The last position is known only after a draw.

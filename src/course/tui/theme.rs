@@ -6,6 +6,7 @@
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::{Marker, border};
+use tinyllama_base::factor;
 
 /// Styles and glyphs; cheap to copy.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,6 +26,11 @@ impl Theme {
                 false => Glyphs::UNICODE,
             },
         }
+    }
+
+    /// A ratio with its sign, such as `2.31×`.
+    pub fn ratio(&self, value: f64) -> String {
+        format!("{}{}", factor(value), self.glyphs.times)
     }
 
     /// Running text.

@@ -42,7 +42,7 @@ impl RunEnding {
             (_, true) if ended.stopped => said("The recording was stopped."),
             (_, false) if ended.stopped => said("The run was stopped."),
             (_, true) => said("The recorded run did not end as planned."),
-            (exit, false) => failed(exit, ended.run.failure.as_ref(), &ended.stderr),
+            (exit, false) => failed(exit, ended.run.reported.error.as_ref(), &ended.stderr),
         };
         Self {
             exit: Some(ended.exit),

@@ -6,7 +6,7 @@ use itertools::Itertools as _;
 use serde_json::{Map, Value};
 
 use crate::lesson::figure::Path;
-use tinyllama_base::{figure, shortened, wrapped};
+use tinyllama_base::{NOT_REPORTED, figure, shortened, wrapped};
 
 /// Most lines of a document. The session's files contain all of it.
 const MOST_LINES: usize = 60;
@@ -227,7 +227,7 @@ pub(crate) fn cell(value: &Value) -> Option<String> {
 /// Formats a value that fits into one line, also a list of such values.
 fn scalar(value: &Value) -> Option<String> {
     let text = match value {
-        Value::Null => "not reported".into(),
+        Value::Null => NOT_REPORTED.into(),
         Value::Bool(yes) => if *yes { "yes" } else { "no" }.into(),
         Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), short),
         Value::String(text) => text.replace(char::is_control, " "),

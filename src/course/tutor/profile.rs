@@ -110,9 +110,13 @@ pub fn kernel_parts(runs: &FinishedRuns, target: &str) -> KernelParts {
         let hello = RunRecord::read(folder)?.hello?;
         let id = folder.file_name()?.to_str()?;
         let run = (hello.target == target).then(|| runs.get(id))?.ok()??;
-        run.kernels.is_some().then_some(run)
+        run.reported.kernels.is_some().then_some(run)
     });
-    KernelParts::of_kernels(update.iter().filter_map(|run| run.kernels.as_ref()))
+    KernelParts::of_kernels(
+        update
+            .iter()
+            .filter_map(|run| run.reported.kernels.as_ref()),
+    )
 }
 
 /// Records a profile that was made or imported for a step. It counts as a run, and its folder names its origin.

@@ -7,6 +7,7 @@ use crate::recording::label;
 use crate::run::event_text;
 use crate::session::progress::progress;
 use crate::session::{LessonProgress, SessionState, StepProgress};
+use tinyllama_base::{duration, milliseconds, or_not_reported};
 use tinyllama_contract::{Body, Event};
 
 /// Formats the minutes of a lesson, such as `3 min of 9`.
@@ -49,9 +50,10 @@ pub fn guess(quantity: &Quantity, step: Option<&StepProgress>, runs: &dyn Runs) 
 /// Warns about a run without output for `seconds`. `stopping` names what ends the run.
 pub fn silence(seconds: f64, stopping: &str) -> String {
     format!(
-        "The run has reported nothing for {seconds:.0} s. It may be compiling or in a slow step; a GPU that \
+        "The run has reported nothing for {}. It may be compiling or in a slow step; a GPU that \
          hangs never answers (check with `tinyllama-tutor doctor` and `dmesg` in another terminal). \
-         {stopping} ends it within seconds, and what it reported is kept."
+         {stopping} ends it within seconds, and what it reported is kept.",
+        duration(seconds)
     )
 }
 
@@ -85,12 +87,20 @@ pub fn course_progress(course: &Course, state: &SessionState) -> (f64, u32, usiz
 
 /// Reads a number in the ways people type it: `1 000`, `1e3`, `2,5`.
 pub fn number(text: &str) -> Option<f64> {
-    let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    let point = match (compact.contains('.'), compact.matches(',').count()) {
-        (false, 1) => compact.replace(',', "."),
-        _ => compact.replace(',', ""),
+    let text = text.trim();
+    let point = match (text.contains('.'), text.matches(',').count()) {
+        (false, 1) => text.replace(',', "."),
+        _ => text.to_owned(),
     };
-    point.parse().ok().filter(|value: &f64| value.is_finite())
+    let whole = point.split(['.', 'e', 'E']).next().unwrap_or_default();
+    let is_separator = |c: char| c == ',' || c.is_whitespace();
+    // Only thousands are set apart: `1 2` is no number.
+    let mut thousands = whole.split(is_separator).skip(1);
+    if !thousands.all(|group| group.len() == 3) {
+        return None;
+    }
+    let whole = whole.replace(is_separator, "") + &point[whole.len()..];
+    whole.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
 /// Reads a number like [`number`], or explains the fault of the text.
@@ -104,13 +114,15 @@ pub fn event(event: &Event) -> Option<String> {
         Body::Hello(hello) => format!("{} on {} ({})", hello.target, hello.device, hello.backend),
         Body::Phase(phase) => phase.message.clone(),
         Body::Step(step) => format!(
-            "step {} of {}: loss {:.3}, {:.1} ms",
-            step.n, step.of, step.loss, step.total_ms
+            "step {} of {}: loss {:.3}, {}",
+            step.n,
+            step.of,
+            step.loss,
+            milliseconds(step.total_ms)
         ),
         Body::Summary(summary) => {
-            let median = summary.total_ms.map_or("not reported".into(), |spread| {
-                format!("{:.1} ms", spread.median)
-            });
+            let median = summary.total_ms.map(|spread| milliseconds(spread.median));
+            let median = or_not_reported(median);
             let loss = match (summary.first_loss, summary.final_loss) {
                 (Some(first), Some(last)) => format!("loss {first:.3} to {last:.3}"),
                 _ => "loss not reported".into(),
@@ -137,7 +149,9 @@ mod tests {
         ] {
             assert_eq!(number(text), Some(value), "{text}");
         }
-        for text in ["", "nan", "inf", "about 5", "1.2.3"] {
+        for text in [
+            "", "nan", "inf", "about 5", "1.2.3", "1 2", "1,2,3", "1.5 0",
+        ] {
             assert_eq!(number(text), None, "{text}");
         }
     }

@@ -3,10 +3,15 @@
 use crate::lesson::{Lesson, Quiz, Step, live};
 use crate::session::MeasuredRuns;
 
+/// Fills in the figures of a lesson's text for a reader who has made no runs.
+pub fn without_runs(text: &str, lesson: &Lesson) -> String {
+    let runs = MeasuredRuns::default();
+    live::fill(text, &lesson.id, &runs, &runs)
+}
+
 /// A step's text in Markdown, with the choices of a question and the command it starts.
 pub fn slide_text(lesson: &Lesson, step: &Step) -> String {
-    let runs = MeasuredRuns::default();
-    let mut text = live::fill(&step.text, &lesson.id, &runs, &runs);
+    let mut text = without_runs(&step.text, lesson);
     if let Some(Quiz::Choices(choices)) = step.as_quiz() {
         let choices = ('a'..).zip(choices);
         text.extend(choices.map(|(letter, choice)| format!("\n{letter}) {}\n", choice.text)));

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::file::KernelFile;
 use super::finding::verb;
+use tinyllama_base::count;
 use tinyllama_base::untrusted::plain;
 
 /// Bytes of a cache line, and of the cells that a drawing has.
@@ -213,14 +214,6 @@ impl AccessPicture {
         if passes > MOST_ROWS {
             drawn.push(format!("    and {} more passes", passes - MOST_ROWS));
         }
-    }
-}
-
-/// Formats `4`, or `4.5` for a number that is not whole.
-fn count(value: f64) -> String {
-    match value.fract() == 0.0 {
-        true => format!("{value:.0}"),
-        false => format!("{value:.1}"),
     }
 }
 

@@ -228,25 +228,24 @@ fn access<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
         Some(base) => c.wave.scalar64(base),
         None => 0,
     };
-    let mut addresses = [start; N];
+    // Addresses of LDS and scratch have 32 bits.
+    let mask = if is_local { u32::MAX.into() } else { u64::MAX };
+    let mut places = Places {
+        start,
+        low: [0; N],
+        high: [0; N],
+        mask,
+    };
     if address.kind != Kind::Off {
-        let low = c.wave.row::<N>(address, 0);
-        let high = match base.is_some() || is_local {
-            true => [0; N],
-            false => c.wave.row::<N>(address, 1),
-        };
-        for lane in 0..N {
-            let at = u64::from(low[lane]) | u64::from(high[lane]) << 32;
-            addresses[lane] = addresses[lane].wrapping_add(at);
+        places.low = c.wave.row::<N>(address, 0);
+        if base.is_none() && !is_local {
+            places.high = c.wave.row::<N>(address, 1);
         }
     }
     let unit = i64::from(memory.pair.max(1));
     let elements = if memory.pair > 0 { 2 } else { 1 };
-    // Addresses of LDS and scratch have 32 bits.
-    let mask = if is_local { u32::MAX.into() } else { u64::MAX };
     for (element, offset) in i.offsets[..elements].iter().enumerate() {
-        let offset = i64::from(*offset) * unit;
-        let places = addresses.map(|address| address.wrapping_add_signed(offset) & mask);
+        places.start = start.wrapping_add_signed(i64::from(*offset) * unit);
         let words = u16::from(memory.bytes / 4) * element as u16;
         // The second element of a store is an operand of its own.
         let second = i.operands.get(usize::from(i.destinations) + 2);
@@ -276,6 +275,31 @@ fn access<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     Ok(())
 }
 
+/// The addresses of one access: of each lane the sum of `start` and its two words.
+struct Places<const N: usize> {
+    start: u64,
+    low: [u32; N],
+    high: [u32; N],
+    mask: u64,
+}
+
+impl<const N: usize> Places<N> {
+    #[inline(always)]
+    fn of(&self, lane: usize) -> u64 {
+        let own = u64::from(self.low[lane]) | u64::from(self.high[lane]) << 32;
+        self.start.wrapping_add(own) & self.mask
+    }
+
+    #[inline(always)]
+    fn shared(&self, is_full: bool) -> Shared {
+        // Nearly all lanes of a wave have the same upper word.
+        match Shared::find(&self.high, is_full) {
+            Shared::All => Shared::find(&self.low, is_full),
+            _ => Shared::No,
+        }
+    }
+}
+
 /// Calls `f` for every lane in EXEC.
 #[inline(always)]
 fn for_active(exec: u64, mut f: impl FnMut(usize) -> Outcome) -> Outcome {
@@ -292,20 +316,20 @@ fn access_element<const N: usize, const B: usize>(
     c: &mut Core<'_>,
     i: &Instruction,
     memory: &MemoryOp,
-    places: &[u64; N],
+    places: &Places<N>,
     data: &Operand,
 ) -> Outcome {
     let exec = c.wave.exec();
     if let Some(access) = c.access.as_deref_mut() {
         for_active(exec, |lane| {
-            access.note(memory, lane, places[lane]);
+            access.note(memory, lane, places.of(lane));
             Ok(())
         })?;
     }
     match memory.kind {
         MemoryKind::Load => load_lanes::<N, B>(c, memory, places, data),
         MemoryKind::Store => for_active(exec, |lane| {
-            let (place, value) = (places[lane], get::<N, B>(c.wave, data, memory, lane));
+            let (place, value) = (places.of(lane), get::<N, B>(c.wave, data, memory, lane));
             match memory.space {
                 Space::Lds => {
                     return c.lds.store(c.program, c.wave, lane, place as usize, &value);
@@ -329,8 +353,8 @@ fn access_element<const N: usize, const B: usize>(
                 let of = |operand: &Operand| number(&get::<N, B>(c.wave, operand, memory, lane));
                 let (value, compare) = (of(data), second.as_ref().map_or(0, of));
                 let (place, unwritten) = match is_lds {
-                    true => c.lds.atomic(lane, places[lane] as usize, B)?,
-                    false => (c.memory.store(lane, places[lane], B)?, false),
+                    true => c.lds.atomic(lane, places.of(lane) as usize, B)?,
+                    false => (c.memory.store(lane, places.of(lane), B)?, false),
                 };
                 if let Some(access) = c.access.as_deref_mut() {
                     access.unwritten_error |= u64::from(unwritten) << lane;
@@ -347,39 +371,102 @@ fn access_element<const N: usize, const B: usize>(
     }
 }
 
+/// Which lanes read the same place. One lane of each such group reads for all of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shared {
+    No,
+    /// All lanes.
+    All,
+    /// The lanes of each row of 16.
+    InRows,
+    /// The lanes of each column: every row of 16 reads what the first one reads.
+    InColumns,
+}
+
+impl Shared {
+    #[inline(always)]
+    fn find<const N: usize>(words: &[u32; N], is_full: bool) -> Shared {
+        let rows = words.as_chunks::<16>().0;
+        let (mut in_all, mut in_rows, mut in_columns) = ([0; 16], [0; 16], [0; 16]);
+        for row in rows {
+            for (lane, word) in row.iter().enumerate() {
+                in_all[lane] |= word ^ words[0];
+                in_rows[lane] |= word ^ row[0];
+                in_columns[lane] |= word ^ rows[0][lane];
+            }
+        }
+        let is_zero =
+            |differences: [u32; 16]| differences.iter().fold(0, |all, one| all | one) == 0;
+        if is_zero(in_all) {
+            Shared::All
+        } else if is_full && is_zero(in_rows) {
+            Shared::InRows
+        } else if is_full && is_zero(in_columns) {
+            Shared::InColumns
+        } else {
+            Shared::No
+        }
+    }
+
+    /// Returns the lanes in EXEC that read.
+    fn readers(self, exec: u64) -> u64 {
+        match self {
+            Shared::No => exec,
+            Shared::All => exec & exec.wrapping_neg(),
+            Shared::InRows => exec & 0x0001_0001_0001_0001,
+            Shared::InColumns => exec & 0xffff,
+        }
+    }
+
+    /// Returns bits of the readers as bits of all lanes in EXEC.
+    fn spread_bits(self, bits: u64, exec: u64) -> u64 {
+        exec & match self {
+            Shared::No => bits,
+            Shared::All if bits == 0 => 0,
+            Shared::All => exec,
+            Shared::InRows => bits.wrapping_mul(0xffff),
+            Shared::InColumns => bits.wrapping_mul(0x0001_0001_0001_0001),
+        }
+    }
+
+    /// Puts the readers' words into all lanes of their groups.
+    #[inline(always)]
+    fn spread<const N: usize>(self, words: &mut [u32; N], reader: usize) {
+        let (rows, _) = words.as_chunks_mut::<16>();
+        match self {
+            Shared::No => {}
+            Shared::All => *words = [words[reader]; N],
+            Shared::InRows => {
+                for row in rows {
+                    *row = [row[0]; 16];
+                }
+            }
+            Shared::InColumns => {
+                let first = rows[0];
+                rows.fill(first);
+            }
+        }
+    }
+}
+
 /// Loads one element in every lane.
 #[inline(always)]
 fn load_lanes<const N: usize, const B: usize>(
     c: &mut Core<'_>,
     memory: &MemoryOp,
-    places: &[u64; N],
+    places: &Places<N>,
     data: &Operand,
 ) -> Outcome {
-    let mut exec = c.wave.exec();
-    let is_private = memory.space == Space::Scratch;
-    let differences = places.iter().fold(0, |all, place| all | place ^ places[0]);
-    // All lanes read one address, so one read is enough.
-    let is_same = B >= 4 && exec == c.wave.all_lanes() && differences == 0 && !is_private;
-    if is_same {
-        exec = 1;
-    }
-    let (mut value, mut done, mut unwritten) = ([0; B], 0_u64, 0_u64);
-    for_active(exec, |lane| {
-        let place = places[lane];
-        // Lanes often read what the lane before reads, or in tiles of 16 columns, what the row before reads.
-        let is_read = |other: &usize| {
-            *other < N && done >> other & 1 == 1 && places[*other] == place && B >= 4
-        };
-        let mut near = [lane.wrapping_sub(1), lane.wrapping_sub(16)].into_iter();
-        let near = near.find(is_read).filter(|_| !is_private);
-        done |= 1 << lane;
-        if let Some(other) = near {
-            unwritten |= (unwritten >> other & 1) << lane;
-            for row in 0..(B / 4) as u16 {
-                *c.wave.word_mut::<N>(data, row, lane) = c.wave.word::<N>(data, row, other);
-            }
-            return Ok(());
-        }
+    let exec = c.wave.exec();
+    let shared = match memory.space {
+        _ if B < 4 => Shared::No,
+        Space::Scratch => Shared::No,
+        _ => places.shared(exec == c.wave.all_lanes()),
+    };
+    let readers = shared.readers(exec);
+    let mut unwritten = 0_u64;
+    for_active(readers, |lane| {
+        let place = places.of(lane);
         let bytes = match memory.space {
             Space::Lds => {
                 let loaded = c.lds.load(c.program, c.wave, lane, place as usize, B)?;
@@ -389,18 +476,20 @@ fn load_lanes<const N: usize, const B: usize>(
             Space::Scratch => scratch(c, lane, place, B)?,
             _ => c.memory.load(lane, place, B)?,
         };
-        value = bytes.first_chunk().copied().unwrap_or([0; B]);
+        let value = bytes.first_chunk().copied().unwrap_or([0; B]);
         put::<N, B>(c.wave, data, memory, lane, value);
         Ok(())
     })?;
-    if is_same {
-        unwritten *= c.wave.all_lanes();
-        for (row, word) in (0..).zip(value.as_chunks::<4>().0) {
-            c.wave.write_row(data, row, &[u32::from_le_bytes(*word); N]);
+    if shared != Shared::No {
+        let reader = readers.trailing_zeros() as usize & (N - 1);
+        for row in 0..(B / 4) as u16 {
+            let mut words = c.wave.row::<N>(data, row);
+            shared.spread(&mut words, reader);
+            c.wave.write_row(data, row, &words);
         }
     }
     if let Some(access) = c.access.as_deref_mut() {
-        access.unwritten_error |= unwritten;
+        access.unwritten_error |= shared.spread_bits(unwritten, exec);
     }
     Ok(())
 }

@@ -23,16 +23,28 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
     Some(Entry::new(run, 1, 1 + sources))
 }
 
-/// Returns the words of source `at` that make the lower and the upper result.
-fn words<const N: usize>(c: &Core<'_>, i: &Instruction, at: usize) -> [[u32; N]; 2] {
+/// Returns the words of source `at` that make the lower or the upper result, in `copy` if they are not a row of
+/// registers as it is.
+#[inline(always)]
+fn words<'a, const N: usize>(
+    c: &'a Core<'_>,
+    i: &Instruction,
+    (at, half): (usize, usize),
+    copy: &'a mut [u32; N],
+) -> &'a [u32; N] {
     let operand = &i.operands[1 + at];
-    [0, 1].map(|result| {
-        let flip = (i.extra[2 + result] >> at & 1) << 31;
-        let word = c
-            .wave
-            .row::<N>(operand, word_of(operand, i.extra[result] >> at));
-        word.map(|word| word ^ flip)
-    })
+    let flip = (i.extra[2 + half] >> at & 1) << 31;
+    let word = word_of(operand, i.extra[half] >> at);
+    if flip == 0
+        && let Some(row) = c.wave.plain_row(&operand.after(word))
+    {
+        return row;
+    }
+    *copy = c.wave.row::<N>(operand, word);
+    for word in copy.iter_mut() {
+        *word ^= flip;
+    }
+    copy
 }
 
 /// Returns the index of the word for a half. A constant has one word for both halves.
@@ -53,20 +65,29 @@ fn floats<const N: usize>(
     i: &Instruction,
     f: impl Fn(f32, f32) -> f32,
 ) -> Outcome {
-    let (a, b) = (&words::<N>(c, i, 0), &words::<N>(c, i, 1));
-    let mut results = [[0; N]; 2];
+    let (mut results, mut copies) = ([[0; N]; 2], [[0; N]; 2]);
     for (half, result) in results.iter_mut().enumerate() {
+        let [x, y] = &mut copies;
+        let a = words::<N>(c, i, (0, half), x);
+        let b = words::<N>(c, i, (1, half), y);
         for lane in 0..N {
-            let [a, b] = [a, b].map(|words| f32::from_bits(words[half][lane]));
-            result[lane] = f(a, b).to_bits();
+            result[lane] = f(f32::from_bits(a[lane]), f32::from_bits(b[lane])).to_bits();
         }
     }
     put_pair(c, i, &results)
 }
 
 fn fma<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
-    let [x, y, z] = [0, 1, 2].map(|at| words::<N>(c, i, at));
-    let results = [0, 1].map(|half| fma_lanes(&x[half], &y[half], &z[half]));
+    let (mut results, mut copies) = ([[0; N]; 2], [[0; N]; 3]);
+    for (half, result) in results.iter_mut().enumerate() {
+        let [x, y, z] = &mut copies;
+        fma_lanes(
+            words(c, i, (0, half), x),
+            words(c, i, (1, half), y),
+            words(c, i, (2, half), z),
+            result,
+        );
+    }
     put_pair(c, i, &results)
 }
 

@@ -267,21 +267,26 @@ fn fma<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
         };
     }
     let (x, y, z);
-    let sums = fma_lanes(row!(1, x), row!(2, y), row!(3, z));
+    let mut sums = [0; N];
+    fma_lanes(row!(1, x), row!(2, y), row!(3, z), &mut sums);
     c.wave.write_row(&i.operands[0], 0, &sums);
     Ok(())
 }
 
 /// Computes the bits of a fused multiply-add in every lane, with the processor's instruction if it has one.
 #[inline]
-pub(super) fn fma_lanes<const N: usize>(x: &[u32; N], y: &[u32; N], z: &[u32; N]) -> [u32; N] {
+pub(super) fn fma_lanes<const N: usize>(
+    x: &[u32; N],
+    y: &[u32; N],
+    z: &[u32; N],
+    result: &mut [u32; N],
+) {
     let float = f32::from_bits;
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
         // SAFETY: this processor has both features.
-        return unsafe { fused(x, y, z) };
+        return unsafe { fused(x, y, z, result) };
     }
-    let mut result = [0; N];
     let mut again = false;
     for lane in 0..N {
         let (value, is_unsure) = float::fma_fast(float(x[lane]), float(y[lane]), float(z[lane]));
@@ -295,20 +300,17 @@ pub(super) fn fma_lanes<const N: usize>(x: &[u32; N], y: &[u32; N], z: &[u32; N]
                 .to_bits();
         }
     }
-    result
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn fused<const N: usize>(x: &[u32; N], y: &[u32; N], z: &[u32; N]) -> [u32; N] {
+fn fused<const N: usize>(x: &[u32; N], y: &[u32; N], z: &[u32; N], result: &mut [u32; N]) {
     let float = f32::from_bits;
-    let mut result = [0; N];
     for lane in 0..N {
         result[lane] = float(x[lane])
             .mul_add(float(y[lane]), float(z[lane]))
             .to_bits();
     }
-    result
 }
 
 /// Permutes bytes. Each byte of `select` names a byte of `b` (0 to 3) or of `a` (4 to 7), a sign (8 to 11), zeros (12)

@@ -505,3 +505,35 @@ fn atomics_change_memory_and_return_what_was_there() {
     let wave = run(GFX942, exchange).unwrap();
     assert_eq!((wave.vector(4)[0], wave.vector(5)[0]), (102, 5));
 }
+
+/// The emulator loads once what several lanes read from one place.
+#[test]
+fn loads_give_every_lane_its_own_word() {
+    let (all, high): (u64, u64) = (u64::MAX, 0x1_8000_0000);
+    let global = "global_load_dword v2, v1, s[8:9]; s_waitcnt vmcnt(0)";
+    let local = "ds_read_b32 v2, v1; s_waitcnt lgkmcnt(0)";
+    // All lanes, rows of 16, columns, pairs, halves of the wave, and each lane for itself.
+    for part in [0, 48, 15, 62, 31, 63] {
+        for (load, exec) in [global, local]
+            .into_iter()
+            .flat_map(|load| [all, 0xfff0, high].map(|exec| (load, exec)))
+        {
+            let code = format!(
+                "v_lshlrev_b32_e32 v3, 2, v0; v_add_u32_e32 v4, 0x64, v0; ds_write_b32 v3, v4; s_waitcnt lgkmcnt(0); \
+                 v_and_b32_e32 v1, {part}, v0; v_lshlrev_b32_e32 v1, 2, v1; \
+                 v_mov_b32_e32 v2, 7; s_mov_b32 exec_lo, {:#x}; s_mov_b32 exec_hi, {:#x}; {load}",
+                exec as u32,
+                exec >> 32,
+            );
+            let expected = (0..64).map(|lane| match exec >> lane & 1 {
+                1 => 100 + (lane & part),
+                _ => 7,
+            });
+            assert_eq!(
+                lanes(GFX942, &code, 2),
+                expected.collect::<Vec<u32>>(),
+                "{code}"
+            );
+        }
+    }
+}

@@ -249,7 +249,7 @@ fn depends_on_size(check: &Check) -> bool {
 }
 
 pub(crate) fn failure(ended: &EndedRun) -> String {
-    let why = match &ended.run.failure {
+    let why = match &ended.run.reported.error {
         Some(error) => &error.message,
         None => ended.stderr.lines().last().unwrap_or_default(),
     };

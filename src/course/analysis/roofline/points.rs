@@ -3,6 +3,7 @@
 use crate::analysis::parts::{by_kind, is_forward};
 use crate::analysis::{MeasuredRun, Metric};
 use tinyllama_base::roofline::{Grain, Point};
+use tinyllama_base::{milliseconds, percent};
 use tinyllama_contract::event::{Kernel, Kernels, Parts};
 use tinyllama_contract::model::{Attention, Backward, ModelConfig, Projection, Recipe, Swiglu};
 
@@ -143,14 +144,15 @@ fn kernel_points(
         && all > step.median()
     {
         notes.push(format!(
-            "The kernels' times add up to {all:.2} ms, more than the {:.2} ms of a step: timed one by one they wait for each other, in a step they overlap.",
-            step.median()
+            "The kernels' times add up to {}, more than the {} of a step: timed one by one they wait for each other, in a step they overlap.",
+            milliseconds(all),
+            milliseconds(step.median())
         ));
     }
     if all > 0.0 {
         notes.push(format!(
-            "Kernels whose work can be counted from shapes take {:.0} % of the device time; kernels that burn fused are not among them.",
-            100.0 * known / all
+            "Kernels whose work can be counted from shapes take {} of the device time; kernels that burn fused are not among them.",
+            percent(known / all)
         ));
     }
     groups

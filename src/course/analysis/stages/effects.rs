@@ -7,8 +7,8 @@ use crate::analysis::comparison::Side;
 use crate::analysis::parts::is_forward;
 use crate::analysis::relative::{RelativeTime, USUAL_MARGIN, middle};
 use crate::analysis::runner::MeasuredRun;
-use tinyllama_base::named;
 use tinyllama_base::statistics::{Finding, LEAST_RUNS, Series};
+use tinyllama_base::{named, percent};
 
 /// A first loss at least this many times that of a stage with small weights counts as an explosion.
 const EXPLODED: f64 = 2.0;
@@ -157,10 +157,10 @@ impl Stages<'_> {
             "the forward pass with the naive kernel takes",
         );
         let share = self.runs_of("stage4").last().and_then(|run| {
-            Some(100.0 * forward_kernels_ms(run, "swiglu")? / forward_kernels_ms(run, "")?)
+            Some(forward_kernels_ms(run, "swiglu")? / forward_kernels_ms(run, "")?)
         });
         if let Some(share) = share {
-            effect.text += &format!("; the kernel takes {share:.0} % of its device time");
+            effect.text += &format!("; the kernel takes {} of its device time", percent(share));
         }
         effect
     }
@@ -184,8 +184,8 @@ impl Stages<'_> {
         let time = RelativeTime::from_rounds(&total, &sums, self.confidence, 1.0 / ADDS_UP - 1.0);
         let shares = middle(&sums).zip(middle(&total));
         let text = |_: &str| {
-            let share = shares.map_or(0.0, |(sum, total)| 100.0 * (sum / total));
-            format!("forward, backward and optimizer of stage3 add up to {share:.0} % of its step")
+            let share = percent(shares.map_or(0.0, |(sum, total)| sum / total));
+            format!("forward, backward and optimizer of stage3 add up to {share} of its step")
         };
         let mut effect = relative(EffectId::MissingTime, time, text);
         // The loop itself takes a few per cent between the parts.

@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::comparison::ComparisonRow;
 use super::metric::MetricUnit;
-use super::relative::factor;
-use tinyllama_base::units::or_not_reported;
+use tinyllama_base::units::{or_not_reported, times};
 use tinyllama_contract::targets::Target;
 
 /// All stated figures. The file is part of the program, and a test checks its form.
@@ -107,7 +106,7 @@ impl ClaimFigure {
 
     fn show(self, value: f64) -> String {
         match self {
-            ClaimFigure::SpeedUp => format!("{}x", factor(value)),
+            ClaimFigure::SpeedUp => times(value),
             ClaimFigure::Memory => MetricUnit::Bytes.show(value),
             ClaimFigure::Launches => MetricUnit::Count("launches").show(value),
             ClaimFigure::SamplesPerS => MetricUnit::One.show(value),

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{ClaimComparison, FIGURES, version};
-use crate::analysis::relative::factor;
 use crate::analysis::scaling::{GrowthExponent, ScalingPoint, Size, SizeAxis, TargetScale};
+use tinyllama_base::times;
 
 /// Notes next to the table.
 pub const NOTES: [&str; 3] = [
@@ -27,7 +27,7 @@ pub fn compare_with_claims(scales: &[TargetScale]) -> Vec<ClaimComparison> {
                 let what = format!("{of} with sequence length S");
                 confronted.push(ClaimComparison {
                     measured_text: format!("S^{exponent:.2}"),
-                    ..times(what, scale, claimed.clone(), source, exponent)
+                    ..claim(what, scale, claimed.clone(), source, exponent)
                 });
             }
         };
@@ -40,7 +40,7 @@ pub fn compare_with_claims(scales: &[TargetScale]) -> Vec<ClaimComparison> {
 }
 
 /// A ratio of times and the workshop's statement of it.
-fn times(
+fn claim(
     what: String,
     scale: &TargetScale,
     workshop: String,
@@ -53,7 +53,7 @@ fn times(
         workshop,
         source: source.into(),
         measured: Some(ratio),
-        measured_text: format!("{}x", factor(ratio)),
+        measured_text: times(ratio),
     }
 }
 
@@ -93,9 +93,9 @@ fn batches(scale: &TargetScale, version: usize) -> Vec<ClaimComparison> {
             ran.iter().zip(ran.iter().skip(1))
         {
             let what = format!("time from batch {small} to {large}, S {length}");
-            let claimed = format!("{}x", factor(**claimed_large / **claimed_small));
+            let claimed = times(**claimed_large / **claimed_small);
             let ratio = to.step_ms / from.step_ms;
-            found.push(times(what, scale, claimed, "A.2.2", ratio));
+            found.push(claim(what, scale, claimed, "A.2.2", ratio));
         }
     }
     found
@@ -114,7 +114,7 @@ fn ultra_over_baseline(scales: &[TargetScale]) -> Vec<ClaimComparison> {
         let (_, claimed) = stated.find(|(longest, _)| length <= *longest)?;
         let what = format!("speed-up over v1, S {length}, batch {batch}");
         let ratio = slow.step_ms / cell.step_ms;
-        Some(times(what, ultra, claimed.clone(), "V4 document", ratio))
+        Some(claim(what, ultra, claimed.clone(), "V4 document", ratio))
     };
     ultra.measured().into_iter().filter_map(beside).collect()
 }

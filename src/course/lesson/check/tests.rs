@@ -48,19 +48,15 @@ fn runs(named: Vec<(&str, Measurements)>) -> Fixed {
 }
 
 fn check(measure: &str, at_least: Option<f64>, at_most: Option<f64>) -> Check {
-    let measure = Quantity::parse(measure, "here").unwrap();
-    let confidence = measure.has_spread().then_some(USUAL_CONFIDENCE);
-    Check {
+    let document = CheckDocument {
         id: "it".into(),
-        measure,
         at_least,
         at_most,
-        confidence,
-        required: true,
-        on_gpu: false,
         passed: "It holds.".into(),
         not_yet: "It does not hold.".into(),
-    }
+        ..CheckDocument::default()
+    };
+    Check::from_document(Quantity::parse(measure, "here").unwrap(), &document)
 }
 
 /// A run that starts at a loss of `first` and halves it in each of `steps` steps; its summary says 100.

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::lesson::document::CheckDocument;
-use crate::lesson::{LessonCommand, OutputFigure, Runs};
+use crate::lesson::{LessonCommand, Runs};
 use crate::recording::label;
 use crate::session::MeasuredRuns;
 use crate::tutor::output::OutputView;
@@ -39,7 +38,7 @@ impl StepBehavior for CommandStep {
         let command = LessonCommand::parse(step.command.as_deref()?);
         let command = reader.or_refuse("command", command)?;
         let expects = step.checks.iter().enumerate();
-        let expects = expects.filter_map(|(i, check)| expect(reader, i, &step.id, check));
+        let expects = expects.filter_map(|(i, check)| Expect::read(reader, i, &step.id, check));
         let expects = expects.collect();
         let shows = step.shows.iter().flatten();
         let shows = shows.map(|view| OutputView::parse(view)).collect();
@@ -101,46 +100,4 @@ impl CommandStep {
         let title = format!("{title}{origin}:");
         Some(Block::Output(title, document, self.shows.clone()))
     }
-}
-
-fn expect(
-    reader: &mut StepReader,
-    index: usize,
-    step: &str,
-    check: &CheckDocument,
-) -> Option<Expect> {
-    let CheckDocument {
-        id,
-        measure,
-        at_least,
-        at_most,
-        is,
-        confidence,
-        required,
-        on_gpu,
-        passed,
-        not_yet,
-    } = check;
-    let path = format!("checks/{index}/measure");
-    let figure = OutputFigure::parse(measure, &reader.run_name(step));
-    let figure = reader.or_refuse(&path, figure)?;
-    if is.is_none() && at_least.is_none() && at_most.is_none() {
-        reader.refuse(&path, "it needs `at_least`, `at_most` or `is`");
-    }
-    if confidence.is_some() {
-        reader.refuse(&path, "a document has no spread: it takes no `confidence`");
-    }
-    if on_gpu.is_some() {
-        reader.refuse(&path, "a document is of any machine: it takes no `on_gpu`");
-    }
-    Some(Expect {
-        id: id.clone(),
-        figure,
-        at_least: *at_least,
-        at_most: *at_most,
-        is: is.clone(),
-        required: required.unwrap_or(true),
-        passed: reader.settled(&path, passed),
-        not_yet: reader.settled(&path, not_yet),
-    })
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::analysis::{Metric, Statistic};
 use crate::lesson::Runs;
+use tinyllama_base::or_not_reported;
 
 #[derive(Clone, Debug)]
 pub struct CompareStep {
@@ -45,7 +46,7 @@ impl StepBehavior for CompareStep {
             let values = self.runs.iter().map(|name| {
                 let newest = context.measured.measurements(name).pop();
                 let value = newest.and_then(|run| run.value(*metric, Statistic::Median));
-                let value = value.map_or("not reported".into(), |value| metric.unit().show(value));
+                let value = or_not_reported(value.map(|value| metric.unit().show(value)));
                 format!(" {} {value};", name.step)
             });
             format!("{metric}:{}", values.collect::<String>())

@@ -247,3 +247,135 @@ impl fields::FieldSource for DatabaseRow<'_, '_> {
         problem
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profiler::model::Profile;
+    use crate::profiler::read::damage::DamageLog;
+    use crate::profiler::read::fields::FieldSource as _;
+
+    /// An error if it is computed.
+    const OVERFLOW: &str = "abs(-9223372036854775807 - 1)";
+
+    fn with_database<T>(statements: &str, then: impl FnOnce(Database<'_>) -> T) -> T {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let connection = Connection::open(file.path()).unwrap();
+        connection.execute_batch(statements).unwrap();
+        then(Database::open(file.path()).unwrap())
+    }
+
+    /// Reads a view. Returns the number of accepted rows or the reason why not, and the places and faults of the others.
+    fn read(
+        database: &Database<'_>,
+        view: &str,
+        mut add: impl FnMut(&DatabaseRow<'_, '_>) -> Result<(), String>,
+    ) -> (Result<u64, String>, Vec<String>) {
+        let (mut profile, mut log) = (Profile::default(), DamageLog::default());
+        let mut reading = FileImport {
+            path: database.path,
+            profile: &mut profile,
+            log: &mut log,
+            guids: &mut Vec::new(),
+        };
+        let count = database.for_each_row(view, &mut reading, |_, row| add(row));
+        let damage = log.found.into_iter();
+        let faults = damage.map(|it| format!("{}: {}", it.location.name.unwrap(), it.problem));
+        (count.map_err(|damage| damage.problem), faults.collect())
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_named_with_its_column() {
+        let statements = "CREATE TABLE v(name, value, start, end);
+            INSERT INTO v VALUES ('a', 1.5, 2, 3), (NULL, NULL, NULL, 3), (x'00', 9e999, -1, -2),
+                (CAST(x'ff' AS TEXT), 2, 0.5, 3), (3, 'x', 'x', 3)";
+        let mut shown = String::new();
+        with_database(statements, |database| {
+            let (count, _) = read(&database, "v", |row| {
+                let (name, start) = (row.text(Field::Name), row.unsigned(Field::Start));
+                let [finite, any] = [row.number(Field::Value), row.any_number(Field::Value)];
+                let (stamp, time) = (row.stamp(Field::Start), row.time().map(|it| it.is_some()));
+                let part = format!("{name:?} {finite:?} {any:?} {start:?} {stamp:?} {time:?}\n");
+                shown.push_str(&part);
+                assert!(row.has(Field::Start) && !row.has(Field::Queue));
+                assert_eq!(row.problem(Field::Queue, "is odd".into()), "? is odd");
+                Ok(())
+            });
+            assert_eq!(count, Ok(5));
+        });
+        insta::assert_snapshot!(shown);
+    }
+
+    #[test]
+    fn only_known_columns_are_computed() {
+        let statements = format!(
+            "CREATE VIEW v AS SELECT 1 AS start, {OVERFLOW} AS unheard_of;
+            CREATE VIEW unknown AS SELECT 1 AS unheard_of"
+        );
+        with_database(&statements, |database| {
+            let of = |view| read(&database, view, |_| Ok(()));
+            assert_eq!(of("v"), (Ok(1), vec![]));
+            assert_eq!(of("unknown"), (Ok(0), vec![]));
+            assert_eq!(of("missing"), (Ok(0), vec![]));
+            assert_eq!(database.facts("missing", &mut BTreeMap::new()), Ok(0));
+        });
+    }
+
+    #[test]
+    fn a_fault_is_named_by_its_row_and_what_costs_too_much_ends_the_reading() {
+        let statements = format!(
+            "CREATE TABLE v(start); INSERT INTO v VALUES (1), (2), (3);
+            CREATE VIEW failing AS SELECT {OVERFLOW} AS start"
+        );
+        with_database(&statements, |database| {
+            let refuse = |problem: &'static str| {
+                move |row: &DatabaseRow<'_, '_>| match row.stamp(Field::Start)? {
+                    Some(2) => Err(problem.to_owned()),
+                    _ => Ok(()),
+                }
+            };
+            let odd = vec!["view v, row 2: odd".to_owned()];
+            assert_eq!(read(&database, "v", refuse("odd")), (Ok(2), odd));
+            let ended = (Err(TOO_MUCH.to_owned()), vec![]);
+            assert_eq!(read(&database, "v", refuse(TOO_MUCH)), ended);
+            let (failed, _) = read(&database, "failing", |_| Ok(()));
+            insta::assert_snapshot!(failed.unwrap_err());
+        });
+    }
+
+    #[test]
+    fn facts_are_columns_or_a_document() {
+        let statements = r#"CREATE VIEW v AS SELECT 'text' AS a, 2 AS b, 0.5 AS c, NULL AS d, x'00' AS e,
+            '{"f": "text", "g": 2}' AS h; CREATE VIEW empty AS SELECT 1 AS a WHERE 0"#;
+        with_database(statements, |database| {
+            let mut facts = BTreeMap::new();
+            assert_eq!(database.facts("empty", &mut facts), Ok(0));
+            assert_eq!(database.facts("v", &mut facts), Ok(1));
+            insta::assert_snapshot!(format!("{facts:?}"));
+        });
+    }
+
+    #[test]
+    fn rows_and_texts_have_a_budget_and_a_file_that_was_cut_off_is_named() {
+        let many = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 200000)";
+        let columns = (0..70).map(|n| format!("'{n}' || hex(zeroblob(500000)) AS c{n}"));
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        let statements = format!(
+            "CREATE VIEW rows AS {many} SELECT n AS start FROM c; CREATE VIEW texts AS SELECT {columns}"
+        );
+        with_database(&statements, |database| {
+            let rows = read(&database, "rows", |_| Ok(()));
+            assert_eq!(rows, (Err(TOO_MUCH.to_owned()), vec![]));
+            let texts = database.facts("texts", &mut BTreeMap::new());
+            assert_eq!(texts.unwrap_err().problem, TOO_MUCH);
+        });
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(
+            file.path(),
+            "SQLite format 3\0, and then something else".repeat(99),
+        )
+        .unwrap();
+        let error = tables(file.path()).unwrap_err();
+        assert!(error.problem.contains("cut off"), "{error}");
+    }
+}

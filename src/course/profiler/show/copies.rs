@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::profiler::model::{Profile, StatisticKind};
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{bytes, or_not_reported, time};
+use tinyllama_base::units::{bytes_or_not, or_not_reported, time};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Copies {
@@ -77,9 +77,7 @@ pub fn table(profile: &Profile) -> TextTable {
         .left("direction", |copies| copies.direction.clone())
         .right("count", |copies| copies.count.to_string())
         .right("total", |copies| time(copies.total_ns as f64))
-        .right("bytes", |copies| {
-            or_not_reported(copies.bytes.map(|sum| bytes(sum as f64)))
-        })
+        .right("bytes", |copies| bytes_or_not(copies.bytes))
         .right("rate", |copies| {
             or_not_reported(copies.bandwidth().map(gigabytes))
         });

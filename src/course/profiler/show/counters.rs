@@ -7,7 +7,7 @@ use super::report::totals;
 use crate::profiler::model::{Profile, ReplayPass, StatisticKind};
 use crate::profiler::name;
 use tinyllama_base::table::{TableColumns, TextTable, shortened};
-use tinyllama_base::units::figure;
+use tinyllama_base::units::{figure, percent};
 
 /// A counter over the launches of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -149,9 +149,9 @@ fn table(kernel: &KernelCounters, name: &str) -> TextTable {
     let title = format!("Counters of {shown} ({} launches)", kernel.launches);
     let columns = TableColumns::titled(title, &derived)
         .left("metric", |(metric, _)| metric.name.to_owned())
-        .right("mean a launch", |(metric, value)| {
-            let text = format!("{} {}", figure(*value), metric.unit);
-            text.trim().to_owned()
+        .right("mean a launch", |(metric, value)| match metric.unit {
+            "%" => percent(value / 100.0),
+            unit => format!("{} {unit}", figure(*value)).trim().to_owned(),
         })
         .left("good", |(metric, value)| verdict(metric.good, *value));
     let mut table = TextTable::from(columns);
@@ -165,9 +165,9 @@ fn table(kernel: &KernelCounters, name: &str) -> TextTable {
     for (metric, value) in &derived {
         let computed = kernel.computed(metric).filter(|computed| computed > value);
         if let Some(computed) = computed {
-            let (name, computed) = (metric.name, figure(computed));
+            let (name, computed) = (metric.name, percent(computed / 100.0));
             table.note(format!(
-                "{name}: its counters give {computed} %, which happens if they were not collected in the same launches"
+                "{name}: its counters give {computed}, which happens if they were not collected in the same launches"
             ));
         }
     }
@@ -190,8 +190,8 @@ fn table(kernel: &KernelCounters, name: &str) -> TextTable {
 
 fn verdict(good: GoodRange, value: f64) -> String {
     let (range, holds) = match (good, good.holds(value)) {
-        (GoodRange::AtLeast(bound), Some(holds)) => (format!("from {bound}%"), holds),
-        (GoodRange::AtMost(bound), Some(holds)) => (format!("up to {bound}%"), holds),
+        (GoodRange::AtLeast(bound), Some(holds)) => (format!("from {bound} %"), holds),
+        (GoodRange::AtMost(bound), Some(holds)) => (format!("up to {bound} %"), holds),
         _ => return "-".to_owned(),
     };
     format!("{} ({range})", if holds { "yes" } else { "no" })

@@ -206,7 +206,7 @@ impl Hotspots {
             .right("mean", |kernel| time(kernel.mean_ns()))
             .right("min", |kernel| or_not_reported(kernel.min_ns.map(time)))
             .right("max", |kernel| or_not_reported(kernel.max_ns.map(time)))
-            .right("share", |kernel| percent(kernel.percent));
+            .right("share", |kernel| percent(kernel.percent / 100.0));
         let any = |has: fn(&Hotspot) -> bool| self.kernels.iter().any(has);
         if any(|kernel| kernel.calls_per_step.is_some()) {
             columns = columns.right("calls a step", |kernel| {
@@ -236,7 +236,7 @@ impl Hotspots {
         let mut table = TextTable::from(columns);
         if self.kernels.len() > limit {
             let rest = &self.kernels[limit..];
-            let share = percent(rest.iter().map(|kernel| kernel.percent).sum());
+            let share = percent(rest.iter().map(|kernel| kernel.percent / 100.0).sum());
             table.note(format!("{} more kernels take {share}", rest.len()));
         }
         if let untimed @ 1.. = self.untimed {

@@ -154,7 +154,7 @@ impl LaunchOverhead {
             .right("total", |line| figure(line.1, |d| time(d.total_ns)));
         let mut table = TextTable::from(columns);
         if let Some(share) = self.gap_share {
-            let share = percent(100.0 * share);
+            let share = percent(share);
             table.note(format!("the queues stood still for {share} of their time"));
         }
         if let count @ 1.. = self.overlapping {

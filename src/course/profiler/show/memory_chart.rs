@@ -215,25 +215,27 @@ impl MemoryLevel {
         or_not_reported(self.rate.map(|rate| format!("{} GB/s", figure(rate))))
     }
 
-    /// A text such as `62.2% of 1389 GB/s`.
+    /// A text such as `62.2 % of 1389 GB/s`.
     pub fn used_text(&self) -> String {
         match (&self.ceiling, self.used) {
-            (Some((most, _)), Some(used)) => format!("{} of {} GB/s", percent(used), figure(*most)),
+            (Some((most, _)), Some(used)) => {
+                format!("{} of {} GB/s", percent(used / 100.0), figure(*most))
+            }
             (Some((most, _)), None) => format!("of {} GB/s", figure(*most)),
             (None, _) => "no ceiling reported".into(),
         }
     }
 
-    /// A text such as `hits 50.0%`.
+    /// A text such as `hits 50.0 %`.
     pub fn share_text(&self) -> String {
         let shares = self.shares.iter();
         itertools::join(
-            shares.map(|it| format!("{} {}", it.name, it.text(percent))),
+            shares.map(|it| format!("{} {}", it.name, it.text(|it| percent(it / 100.0)))),
             ", ",
         )
     }
 
-    /// A text such as `16.00 MiB a launch`, with reads and writes apart where the counters tell them apart.
+    /// A text such as `16.0 MiB a launch`, with reads and writes apart where the counters tell them apart.
     pub fn traffic_text(&self) -> String {
         let all = or_not_reported(sum(&self.traffic).map(bytes));
         match self.traffic.as_slice() {
@@ -298,7 +300,9 @@ impl MemoryChart {
                 or_not_reported(sum(&it.traffic).map(bytes))
             })
             .right("rate", |(_, it)| it.rate_text())
-            .right("of ceiling", |(_, it)| it.used.map(percent))
+            .right("of ceiling", |(_, it)| {
+                it.used.map(|used| percent(used / 100.0))
+            })
             .left("hits and more", |(_, it)| it.share_text())
             .left("", |(at, _)| {
                 Some(self.mark(*at).to_owned()).filter(|mark| !mark.is_empty())

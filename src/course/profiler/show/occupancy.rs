@@ -165,7 +165,9 @@ pub fn table(profile: &Profile, limit: usize) -> TextTable {
         .right("LDS", |kernel| {
             or_not_reported(launch(kernel).lds.map(|bytes| bytes.to_string()))
         })
-        .right("occupancy", |kernel| percent(kernel.occupancy.percent()))
+        .right("occupancy", |kernel| {
+            percent(kernel.occupancy.percent() / 100.0)
+        })
         .left("limited by", |kernel| kernel.occupancy.limiter.to_string())
         .right("waves / device", |kernel| {
             or_not_reported(kernel.waves.map(|waves| match kernel.resident {

@@ -94,9 +94,7 @@ pub fn table(profile: &Profile) -> TextTable {
     .right("FLOP/byte", |point| figure(point.intensity))
     .right("GFLOP/s", |point| figure(point.flops_per_s / 1e9))
     .right("GB/s", |point| figure(point.bytes_per_s / 1e9))
-    .right("of limit", |point| {
-        point.share.map(|share| percent(100.0 * share))
-    })
+    .right("of limit", |point| point.share.map(percent))
     .left("bound by", |point| {
         point.bound.map(|bound| bound.to_string())
     })

@@ -96,7 +96,7 @@ fn with_counts<'a, K: 'a>(
         .notes(kind.notes)
         .right(kind.column, |it| it.samples.to_string())
         .right("share", move |it| {
-            percent(100.0 * it.samples as f64 / all.max(1) as f64)
+            percent(it.samples as f64 / all.max(1) as f64)
         })
         .left("waits for", move |it| {
             let (stall, samples) = it.stalls.iter().max_by_key(|(_, samples)| **samples)?;

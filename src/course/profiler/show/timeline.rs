@@ -161,7 +161,7 @@ pub fn table(profile: &Profile) -> TextTable {
         .right("span", |device| time(device.span.duration() as f64))
         .right("busy", |device| time(device.busy_ns as f64))
         .right("idle", |device| {
-            or_not_reported(device.idle_share().map(|share| percent(100.0 * share)))
+            or_not_reported(device.idle_share().map(percent))
         })
         .right("gaps", |device| device.gaps.len().to_string());
     columns.into()

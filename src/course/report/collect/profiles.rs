@@ -53,7 +53,9 @@ fn profile(runs: &FinishedRuns, run: &str, folder: &Path) -> Option<ProfileRepor
         }
     };
     let finished = runs.get(run).ok().flatten();
-    let kernels = finished.iter().filter_map(|run| run.kernels.as_ref());
+    let kernels = finished
+        .iter()
+        .filter_map(|run| run.reported.kernels.as_ref());
     let parts = KernelParts::of_kernels(kernels);
     let found = hotspots(&import.profile, GroupBy::ShortName, &parts);
     if found.kernels.is_empty() {

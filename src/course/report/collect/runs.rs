@@ -11,7 +11,7 @@ use crate::report::document::Samples;
 use crate::report::{Device, RunReport, StepTime, Work, text};
 use crate::run::{FinishedRun, FinishedRuns};
 use crate::session::{RunEntry, RunExit, SessionState};
-use tinyllama_base::Series;
+use tinyllama_base::{Series, whole_percent};
 use tinyllama_contract::{Hello, Parts};
 
 /// A spread above this share of the median step time is called noise.
@@ -53,16 +53,17 @@ fn of_run(
         }
     };
     let work = finished
+        .reported
         .parts
         .as_ref()
         .map(|parts| work(parts, &finished, run, calibrations, &mut warnings));
-    let hello = finished.hello.as_ref();
+    let hello = finished.reported.hello.as_ref();
     let series = finished.measurements.series(Metric::TotalMs);
     let step_time = series.as_ref().map(step_time);
     if let Some(time) = step_time.filter(|time| time.spread > NOISY) {
         warnings.push(format!(
             "Noisy: the middle four fifths of its steps spread over {} of the median.",
-            text::percent(time.spread)
+            whole_percent(time.spread)
         ));
     }
     let synchronized = finished.synchronized;
@@ -103,12 +104,14 @@ fn of_run(
         samples: samples(&finished),
         work,
         kernels: finished
+            .reported
             .kernels
             .as_ref()
             .map(|kernels| kernels.kernels.clone())
             .unwrap_or_default(),
         error: finished
-            .failure
+            .reported
+            .error
             .as_ref()
             .map(|failure| failure.message.clone()),
         warnings,
@@ -193,6 +196,7 @@ fn work(
     warnings: &mut Vec<String>,
 ) -> Work {
     let (ceilings, stale) = finished
+        .reported
         .hello
         .as_ref()
         .map_or_else(Default::default, |hello| {

@@ -176,4 +176,34 @@ mod tests {
             1
         );
     }
+
+    #[test]
+    fn fifty_differences_are_named_and_long_values_are_cut_short() {
+        let list = |from: usize, to: usize| json!((from..to).collect::<Vec<_>>());
+        assert_eq!(compare(&list(0, 50), &list(1, 51)).len(), 50);
+        let found = compare(&list(0, 60), &list(1, 61));
+        assert_eq!((found.len(), &*found[50]), (51, "10 more differences."));
+        // The same number, written with a fraction and without.
+        assert_eq!(compare(&json!([1.0, 2]), &json!([1, 2.0])), [""; 0]);
+        let said = json!({"list": [1, 2], "text": "ä".repeat(61), "short": "ä".repeat(58), "id": {"a": 1}});
+        let derived = json!({"list": "a", "text": 1, "short": 2, "id": 3});
+        insta::assert_snapshot!(compare(&said, &derived).join("\n"));
+    }
+
+    #[test]
+    fn an_order_may_be_left_out_of_the_comparison() {
+        let of = |said: &Value, derived: &Value| {
+            differences(said, derived, &|path| {
+                path.last().is_some_and(|name| name == "order")
+            })
+        };
+        let entries = |ids: &[&str]| -> Value { ids.iter().map(|id| json!({"id": id})).collect() };
+        assert_eq!(of(&entries(&["a", "b"]), &entries(&["b", "a"])), [""; 0]);
+        let lists = [entries(&["a", "b"]), entries(&["a", "c"])].map(|list| json!({"list": list}));
+        insta::assert_snapshot!(of(&lists[0], &lists[1]).join("\n"));
+        let turned = json!({"list": entries(&["b", "a"]), "next": 1});
+        insta::assert_snapshot!(
+            compare(&turned, &json!({"list": entries(&["a", "b"]), "next": 2})).join("\n")
+        );
+    }
 }

@@ -454,3 +454,27 @@ pub(super) fn changed_stream(id: &str) -> String {
 pub(super) fn sha256(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_only_a_machine_or_the_course_knows_is_not_compared() {
+        let document = json!({
+            "runs": [{"warnings": [format!("{STALE}."), "another"]}],
+            "lessons": [{"steps": [{"checks": [{"verdict": "not evaluated"}, {"verdict": "passed"}]}]}],
+        });
+        let left = |same_course| {
+            let mut left = document.clone();
+            leave_out(&mut left, same_course);
+            left
+        };
+        assert_eq!(left(true)["runs"], json!([{"warnings": ["another"]}]));
+        assert_eq!(left(true)["lessons"], document["lessons"]);
+        let judged = json!([{"steps": [{"checks": [{"verdict": "passed"}]}]}]);
+        assert_eq!(left(false)["lessons"], judged);
+    }
+}

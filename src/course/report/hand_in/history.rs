@@ -86,3 +86,69 @@ fn other_sum(said: &Replaced, earlier: &Scan) -> Option<String> {
     let found: Vec<&str> = found.iter().map(String::as_str).collect();
     (!found.is_empty()).then(|| format!("{location} is not what they give: {}", some_of(&found)))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::records::tests::{NOON, created, log};
+    use super::*;
+
+    fn note(text: &str) -> Value {
+        json!({"note": {"text": text}})
+    }
+
+    /// A log of two records. `damaged` puts a line of another kind before them.
+    fn earlier(damaged: bool) -> StoredLog {
+        log(damaged, &[(1, NOON, created()), (2, NOON, note("a"))])
+    }
+
+    /// The log that replaced it. `change` gets the state, the number of records and the hash in its first record.
+    fn compacted(change: impl FnOnce(&mut Value, &mut u64, &mut String)) -> StoredLog {
+        let before = earlier(false).scan;
+        let state = SessionState::from_records(&before.records);
+        let mut state = serde_json::to_value(state).unwrap();
+        let (mut records, mut hash) = (2, before.last_hash);
+        change(&mut state, &mut records, &mut hash);
+        let first = json!({"compacted": {"format": 1, "version": "0", "previous_hash": hash,
+            "previous_records": records, "state": state}});
+        log(false, &[(records + 1, NOON, first)])
+    }
+
+    #[test]
+    fn a_summary_is_the_sum_of_the_log_that_it_replaced() {
+        let of = |logs: &[StoredLog]| {
+            let history = EarlierRecords::from_logs(logs);
+            let mut lines = vec![format!("{} logs, {} unseen", history.logs, history.unseen)];
+            lines.extend(history.unchecked());
+            lines.extend(history.problems);
+            lines.join("\n")
+        };
+        let cases = [
+            of(&[compacted(|_, _, _| {}), earlier(false)]),
+            // An older program did not sum up everything.
+            of(&[
+                compacted(|state, _, _| drop(state.as_object_mut().unwrap().remove("identity"))),
+                earlier(false),
+            ]),
+            of(&[compacted(|_, _, _| {})]),
+            of(&[compacted(|_, records, _| *records = 0)]),
+            of(&[earlier(false), earlier(false)]),
+            of(&[compacted(|_, _, hash| hash.push('0')), earlier(false)]),
+            of(&[compacted(|state, _, _| *state = json!({})), earlier(false)]),
+            of(&[
+                compacted(|state, _, _| {
+                    for (name, value) in [("notes", json!(["b"])), ("path", json!(null))] {
+                        state[name] = value;
+                    }
+                    for name in ["learner", "session", "identity", "last_time"] {
+                        state[name] = json!("another");
+                    }
+                }),
+                earlier(false),
+            ]),
+            of(&[compacted(|_, _, _| {}), earlier(true)]),
+        ];
+        insta::assert_snapshot!(cases.join("\n\n"));
+    }
+}

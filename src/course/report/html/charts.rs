@@ -4,20 +4,14 @@
 use serde_json::{Value, json};
 
 use super::axis::LogAxis;
+use tinyllama_base::shortened;
 
 const WIDTH: f64 = 760.0;
 const LABELS: f64 = 190.0;
 const VALUES: f64 = 110.0;
 const ROW: f64 = 24.0;
-
-/// Shortens a label to fit its column.
-fn short(label: &str) -> String {
-    const MAX_LABEL: usize = 28;
-    if label.chars().count() <= MAX_LABEL {
-        return label.to_string();
-    }
-    label.chars().take(MAX_LABEL - 1).chain(['…']).collect()
-}
+/// Characters of a label.
+const MAX_LABEL: usize = 28;
 
 /// A coordinate in tenths of a unit, and one in whole units.
 fn fine(place: f64) -> String {
@@ -50,7 +44,7 @@ pub fn bars(bars: &[Bar]) -> Value {
     let row = |(row, bar): (usize, &Bar)| {
         let y = row as f64 * ROW;
         json!({
-            "name": short(&bar.name),
+            "name": shortened(&bar.name, MAX_LABEL),
             "text": bar.text,
             "label": rounded(y + 16.0),
             "bar": fine(y + 5.0),
@@ -92,7 +86,7 @@ pub fn ranges(ranges: &[ChartRange]) -> Value {
     let row = |(row, range): (usize, &&ChartRange)| {
         let y = row as f64 * ROW + 12.0;
         json!({
-            "name": short(&range.name),
+            "name": shortened(&range.name, MAX_LABEL),
             "text": range.text,
             "label": rounded(y + 4.0),
             "low": fine(axis.position(range.low)),

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::charts::{self, Bar, ChartRange};
-use crate::report::{Report, RunReport, Work, milliseconds, text};
+use crate::report::{Report, RunReport, Work, milliseconds_or_not, text};
+use tinyllama_base::milliseconds;
 use tinyllama_base::roofline::svg;
 
 /// Minutes of attention per lesson, and planned minutes.
@@ -31,7 +32,7 @@ pub fn steps(runs: &[RunReport]) -> Value {
             low: time.p10,
             median: time.median,
             high: time.p90,
-            text: milliseconds(Some(time.median)),
+            text: milliseconds(time.median),
         })
     });
     charts::ranges(&ranges.collect::<Vec<_>>())
@@ -55,7 +56,7 @@ pub fn stages(report: &Report) -> Value {
             name: row.stage.clone(),
             value: row.step_ms?,
             plan: None,
-            text: milliseconds(row.step_ms),
+            text: milliseconds_or_not(row.step_ms),
         })
     });
     charts::bars(&bars.collect::<Vec<_>>())

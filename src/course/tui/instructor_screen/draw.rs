@@ -55,11 +55,13 @@ pub(super) fn draw(dashboard: &Dashboard, course: &Course, title: &str, mut pane
     }
     // A long answer gets the room it needs, from the list.
     let news = paragraph(&dashboard.news, pane.area.width, Style::new()).len();
+    let described = grid::described(dashboard, course);
+    let about = paragraph(&described, pane.area.width, Style::new()).len();
     let [head, list, line, lesson, detail, bar] = pane.rows([
         Constraint::Length(1),
         Constraint::Fill(1),
         Constraint::Length(1),
-        Constraint::Length(1),
+        Constraint::Length(columns(about)),
         Constraint::Length(columns(news).clamp(3, (pane.area.height / 2).max(3))),
         Constraint::Length(2),
     ]);
@@ -71,8 +73,7 @@ pub(super) fn draw(dashboard: &Dashboard, course: &Course, title: &str, mut pane
     }
     let rule = theme.glyphs.horizontal.repeat(usize::from(line.width));
     pane.sub_pane(line).put([Line::styled(rule, theme.muted())]);
-    pane.sub_pane(lesson)
-        .remark(&grid::described(dashboard, course));
+    pane.sub_pane(lesson).remark(&described);
     Paragraph::new(said(dashboard, theme))
         .wrap(Wrap { trim: true })
         .render(detail, pane.buffer);

@@ -39,7 +39,7 @@ use crate::lesson::Course;
 use crate::report::{CollectOptions, collect, markdown};
 use crate::run::Processes;
 use crate::session::{StepRef, class_file};
-use crate::tui::{PageText, Pane, Panel, PanelAction, Screenful, Theme, Tone, view};
+use crate::tui::{PageText, Pane, Panel, PanelAction, Screenful, Theme, Tone, view, width};
 use crate::tutor::SharedSession;
 
 /// Interval at which the class folder is read.
@@ -285,9 +285,19 @@ impl App for Board<'_> {
         let mut pane = Pane::new(area, buffer, &self.theme);
         match &self.page {
             Some(page) => {
-                let mut inside = view::framed(&page.title(), area, &mut pane);
+                let title = page.title();
+                let fits = width(&title) + 4 <= usize::from(area.width);
+                let (place, step) = title
+                    .split_once(": ")
+                    .filter(|_| !fits)
+                    .unwrap_or((&title, ""));
+                let mut inside = view::framed(place, area, &mut pane);
                 inside.area.x += 1;
                 inside.area.width = inside.area.width.saturating_sub(2);
+                if !step.is_empty() {
+                    inside.heading(step);
+                    inside.take(1);
+                }
                 if self.presented.is_some() {
                     inside.area.width = inside.area.width.min(view::LONGEST_LINE);
                 }

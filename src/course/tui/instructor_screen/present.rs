@@ -8,6 +8,7 @@ use crate::instructor::{Class, ClassError};
 use crate::lesson::{Course, Lesson, Quiz, Step};
 use crate::session::{StepProgress, StepRef, StepStatus};
 use crate::tutor::slide::slide_text;
+use tinyllama_base::plural;
 
 /// Columns of the longest bar.
 const LONGEST: usize = 40;
@@ -93,8 +94,8 @@ fn bars(step: &Step, class: &[StepProgress], block: &str) -> String {
         format!("{name:<widest$}  {bar:<LONGEST$}  {count}")
     });
     format!(
-        "**The class**: {what} of {total} of {} learners.\n\n```text\n{}\n```\n",
-        class.len(),
+        "**The class**: {what} of {total} of {}.\n\n```text\n{}\n```\n",
+        plural(class.len(), "learner"),
         rows.format("\n")
     )
 }
@@ -118,10 +119,7 @@ mod tests {
             ("eve", &[1]),
             ("max", &[]),
         ] {
-            let location = SessionLocation {
-                folder: folder.path().join(learner),
-                learner: learner.into(),
-            };
+            let location = SessionLocation::new(folder.path(), learner);
             let mut session = Session::open(location).unwrap();
             for index in answers {
                 let at = StepRef::new("welcome", &question.id);

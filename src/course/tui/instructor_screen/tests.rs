@@ -223,6 +223,9 @@ fn the_grid_shows_whole_names_sessions_titles_totals_and_skipped_steps() {
         first.contains("0 finished it, 1 in it, 0 not begun"),
         "{first}"
     );
+    let narrow = grid(&shown_too, (60, 20));
+    let words: Vec<&str> = narrow.split_whitespace().collect();
+    assert!(words.join(" ").contains("1 in it, 0 not begun"), "{narrow}");
     shown.move_column_by(2);
     assert!(grid(&shown, (width, 50)).contains("F3 "));
     // Warnings are complete at 80 columns.

@@ -7,7 +7,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use ratatui::prelude::{Line, Modifier, Span, Style};
 
 use self::table::MarkdownTable;
-use self::wrap::{folded, hanging};
+use self::wrap::{NO_BREAK, folded, hanging, hanging_whole};
 use crate::tui::{Highlighter, Theme};
 
 /// Renders `text` in lines of at most `width` columns; single long words and code may exceed it.
@@ -18,28 +18,19 @@ pub fn render(
     theme: &Theme,
     highlighter: Option<&Highlighter>,
 ) -> Vec<Line<'static>> {
-    let mut writer = MarkdownWriter {
-        theme,
-        highlighter,
-        width: usize::from(width),
-        lines: Vec::new(),
-        spans: Vec::new(),
-        styles: vec![theme.text()],
-        link: None,
-        lists: Vec::new(),
-        quotes: 0,
-        marker: None,
-        code: None,
-        table: None,
-    };
-    for event in Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
-        writer.event(event);
+    MarkdownWriter::new(width, theme, highlighter).write(text)
+}
+
+/// Renders `text` for a terminal that is no screen. Commands and addresses stay in one piece, so that they can be
+/// copied: their words are joined by [`wrap::NO_BREAK`]. With `marks`, headings keep those of their source.
+pub fn render_lines(text: &str, width: u16, theme: &Theme, marks: bool) -> Vec<Line<'static>> {
+    let writer = MarkdownWriter::new(width, theme, None);
+    MarkdownWriter {
+        is_for_lines: true,
+        marks,
+        ..writer
     }
-    writer.flush();
-    while writer.lines.last().is_some_and(|line| line.width() == 0) {
-        writer.lines.pop();
-    }
-    writer.lines
+    .write(text)
 }
 
 /// The name and target of each link in a text.
@@ -64,6 +55,9 @@ pub fn links(text: &str) -> Vec<(String, String)> {
 struct MarkdownWriter<'a> {
     theme: &'a Theme,
     highlighter: Option<&'a Highlighter>,
+    is_for_lines: bool,
+    /// Headings keep their marks.
+    marks: bool,
     width: usize,
     lines: Vec<Line<'static>>,
     /// Spans of the current paragraph.
@@ -81,7 +75,45 @@ struct MarkdownWriter<'a> {
     table: Option<MarkdownTable>,
 }
 
-impl MarkdownWriter<'_> {
+impl<'a> MarkdownWriter<'a> {
+    fn new(width: u16, theme: &'a Theme, highlighter: Option<&'a Highlighter>) -> Self {
+        MarkdownWriter {
+            theme,
+            highlighter,
+            is_for_lines: false,
+            marks: false,
+            width: usize::from(width),
+            lines: Vec::new(),
+            spans: Vec::new(),
+            styles: vec![theme.text()],
+            link: None,
+            lists: Vec::new(),
+            quotes: 0,
+            marker: None,
+            code: None,
+            table: None,
+        }
+    }
+
+    fn write(mut self, text: &str) -> Vec<Line<'static>> {
+        for event in Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
+            self.event(event);
+        }
+        self.flush();
+        while self.lines.last().is_some_and(|line| line.width() == 0) {
+            self.lines.pop();
+        }
+        self.lines
+    }
+
+    /// Code whose words stay in one line, unless it has to fit a cell of a table.
+    fn unbroken(&self, code: &str) -> String {
+        match self.is_for_lines && self.table.is_none() {
+            true => code.replace(' ', &NO_BREAK.to_string()),
+            false => code.to_owned(),
+        }
+    }
+
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
@@ -92,7 +124,7 @@ impl MarkdownWriter<'_> {
             },
             Event::Code(text) => {
                 let style = self.style().patch(self.theme.code());
-                self.push(text.to_string(), style);
+                self.push(self.unbroken(&text), style);
             }
             Event::SoftBreak => self.push(" ".into(), self.style()),
             Event::HardBreak => self.flush(),
@@ -112,11 +144,16 @@ impl MarkdownWriter<'_> {
     fn start(&mut self, tag: Tag<'_>) {
         let (style, theme) = (self.style(), self.theme);
         match tag {
-            Tag::Heading {
-                level: HeadingLevel::H1 | HeadingLevel::H2,
-                ..
-            } => self.styles.push(theme.heading()),
-            Tag::Heading { .. } | Tag::TableHead => self.styles.push(theme.emphasis()),
+            Tag::Heading { level, .. } => {
+                self.styles.push(match level {
+                    HeadingLevel::H1 | HeadingLevel::H2 => theme.heading(),
+                    _ => theme.emphasis(),
+                });
+                if self.marks {
+                    self.push("#".repeat(level as usize) + " ", self.style());
+                }
+            }
+            Tag::TableHead => self.styles.push(theme.emphasis()),
             Tag::Emphasis => self.styles.push(style.add_modifier(Modifier::ITALIC)),
             Tag::Strong => self.styles.push(style.patch(theme.emphasis())),
             Tag::Strikethrough => self.styles.push(style.add_modifier(Modifier::CROSSED_OUT)),
@@ -244,7 +281,10 @@ impl MarkdownWriter<'_> {
         let (first, rest) = self.indents();
         let width = self.width.max(rest.chars().count() + 8);
         let [first, rest] = [first, rest].map(|text| Span::styled(text, self.theme.accent()));
-        self.lines.extend(hanging(vec![first], rest, spans, width));
+        self.lines.extend(match self.is_for_lines {
+            true => hanging_whole(vec![first], rest, spans, width),
+            false => hanging(vec![first], rest, spans, width),
+        });
     }
 
     /// Prefixes of the first line and of the other lines of a paragraph.
@@ -280,7 +320,7 @@ impl MarkdownWriter<'_> {
             Some(highlighter) => highlighter.lines(code, &language, self.theme),
             None => code
                 .lines()
-                .map(|line| Line::raw(line.to_string()))
+                .map(|line| Line::raw(self.unbroken(line)))
                 .collect(),
         };
         // A wide picture gives up its margin first.

@@ -4,8 +4,16 @@ use ratatui::prelude::{Line, Span, Style};
 use unicode_width::UnicodeWidthChar;
 use unicode_width::UnicodeWidthStr;
 
+/// Words on both sides of it stay in one line.
+pub const NO_BREAK: char = '\u{a0}';
+
 /// Returns at least one line, each at most `width` columns. A wider word is cut.
 pub fn wrap(spans: Vec<Span<'static>>, width: usize) -> Vec<Line<'static>> {
+    wrap_or_keep(spans, width, true)
+}
+
+/// Like [`wrap`], but a wider word stays whole: a terminal breaks it without a line end, so that it can be copied.
+fn wrap_or_keep(spans: Vec<Span<'static>>, width: usize, cuts: bool) -> Vec<Line<'static>> {
     let width = width.max(1);
     let mut lines = Vec::new();
     let mut line = LineWrapper::default();
@@ -18,7 +26,7 @@ pub fn wrap(spans: Vec<Span<'static>>, width: usize) -> Vec<Line<'static>> {
             line.space(word.first().map(|piece| piece.style));
         }
         for piece in word {
-            if line.width + piece.width() <= width {
+            if !cuts || line.width + piece.width() <= width {
                 line.push(&piece.content, piece.style);
                 continue;
             }
@@ -60,7 +68,27 @@ pub fn hanging(
     text: Vec<Span<'static>>,
     width: usize,
 ) -> Vec<Line<'static>> {
-    let mut lines = wrap(text, width.saturating_sub(rest.width()).max(1));
+    hang(first, rest, text, width, true)
+}
+
+/// Like [`hanging`], but words that are wider than the line stay whole.
+pub fn hanging_whole(
+    first: Vec<Span<'static>>,
+    rest: Span<'static>,
+    text: Vec<Span<'static>>,
+    width: usize,
+) -> Vec<Line<'static>> {
+    hang(first, rest, text, width, false)
+}
+
+fn hang(
+    first: Vec<Span<'static>>,
+    rest: Span<'static>,
+    text: Vec<Span<'static>>,
+    width: usize,
+    cuts: bool,
+) -> Vec<Line<'static>> {
+    let mut lines = wrap_or_keep(text, width.saturating_sub(rest.width()).max(1), cuts);
     let mut leads = std::iter::once(first).chain(std::iter::repeat_with(|| vec![rest.clone()]));
     for line in &mut lines {
         line.spans.splice(0..0, leads.next().unwrap_or_default());
@@ -103,11 +131,12 @@ impl LineWrapper {
 
 /// Groups characters without a space between them, regardless of style.
 fn words(spans: &[Span<'static>]) -> Vec<Vec<Span<'static>>> {
+    let is_break = |c: char| c.is_whitespace() && c != NO_BREAK;
     let mut words: Vec<Vec<Span>> = Vec::new();
     let mut after_space = true;
     for span in spans {
-        for piece in span.content.split_inclusive(char::is_whitespace) {
-            let letters = piece.trim_end();
+        for piece in span.content.split_inclusive(is_break) {
+            let letters = piece.trim_end_matches(is_break);
             if !letters.is_empty() {
                 let letters = Span::styled(letters.to_string(), span.style);
                 match words.last_mut() {

@@ -2,6 +2,7 @@
 
 use crate::session::order::received;
 use crate::tui::{Action, Effects, Handler, KeyBinding, Model, PageText, TextPage};
+use tinyllama_base::moment;
 
 pub const ACTION: Action = Action::Panel("messages");
 
@@ -11,11 +12,8 @@ fn open(model: &mut Model) -> Effects {
     model.messages_seen += model.unread_messages();
     let state = &model.state;
     let received = received(state, &model.course).into_iter();
-    let messages = received.map(|(time, from, text)| {
-        // `2026-11-24T15:48:40Z`, as the lists write it.
-        let time = time.get(..16).unwrap_or_default().replace('T', " ");
-        format!("**{from}**, {time} UTC\n\n{text}\n\n")
-    });
+    let messages =
+        received.map(|(time, from, text)| format!("**{from}**, {}\n\n{text}\n\n", moment(time)));
     let notes = state.notes.iter().rev().take(20);
     let notes = notes.map(|note| format!("*The tutor:* {note}\n\n"));
     let mut text: String = messages.chain(notes).collect();

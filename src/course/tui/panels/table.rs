@@ -6,7 +6,8 @@ use ratatui::prelude::{Line, Span, Style};
 
 use super::text::cut_middle;
 use crate::tui::{Cursor, Pane, Snippet, Theme, bar, first_shown, width};
-use tinyllama_base::{Align, TextTable};
+use tinyllama_base::table::shortened_apart;
+use tinyllama_base::{Align, TextTable, wrapped};
 
 /// The meaning of a cell, which decides its style.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,6 +91,8 @@ pub struct TableView {
     shown: Option<Vec<usize>>,
     marked: Vec<usize>,
     filter: String,
+    /// Texts go on in further lines instead of being cut.
+    folds: bool,
 }
 
 /// Stands after the title of the column by which a table is sorted.
@@ -132,6 +135,12 @@ impl TableView {
         if let Some((title, _)) = cursor.order.and_then(|at| self.columns.get_mut(at)) {
             title.push_str(SORTED);
         }
+        self
+    }
+
+    /// Shows all of every text, in further lines where its column is too narrow.
+    pub fn folded(mut self) -> Self {
+        self.folds = true;
         self
     }
 
@@ -199,7 +208,7 @@ impl TableView {
         let most = most.min(pane.area.height);
         let foot_height = most.min(u16::try_from(foot.len()).unwrap_or(u16::MAX));
         let room = pane.area.height - foot_height;
-        self.draw(&mut pane.take(room.min(self.height())));
+        self.draw(&mut pane.take(room.min(self.height(pane.width()))));
         pane.put(foot.into_iter().take(most.into()));
     }
 
@@ -212,28 +221,35 @@ impl TableView {
         self.header(&layout, &mut pane.take(1));
         let room = usize::from(pane.area.height);
         let rows = self.in_order();
-        let all_fit = rows.len() <= room && self.filter.is_empty();
-        let shown = room.saturating_sub(usize::from(!all_fit));
+        let heights: Vec<usize> = rows.iter().map(|at| self.lines(&layout, *at)).collect();
+        let all_fit = heights.iter().sum::<usize>() <= room && self.filter.is_empty();
+        let mut left = room.saturating_sub(usize::from(!all_fit));
         let selected = rows.iter().position(|row| self.selected == Some(*row));
-        let first = first_shown(selected.unwrap_or(0), rows.len(), shown);
-        let last = (first + shown).min(rows.len());
-        for at in rows.iter().copied().take(last).skip(first) {
-            let cell = |column: usize| match self.rows[at].get(column) {
-                Some(cell) => (cell.text.as_str(), cell.tone.style(pane.theme)),
-                None => ("", Style::new()),
-            };
-            let sign = match self.marked.contains(&at) {
-                true => pane.theme.glyphs.bullet,
-                false => " ",
-            };
-            let line = self.line(&layout, cell, sign, pane.theme);
-            let mut pane = pane.take(1);
+        let first = first_shown(selected.unwrap_or(0), &heights, left);
+        let shown = rows.iter().zip(&heights).skip(first);
+        let shown = shown.take_while(|(_, height)| {
+            let fits = left > 0;
+            left = left.saturating_sub(**height);
+            fits
+        });
+        let shown: Vec<usize> = shown.map(|(at, _)| *at).collect();
+        let names: Vec<&str> = shown.iter().map(|at| self.text(*at, 0)).collect();
+        let wide = layout.first.saturating_sub(self.sign_width());
+        let gap = pane.theme.glyphs.ellipsis;
+        let names = shortened_apart(&names, wide, gap, |it| cut_middle(it, wide, pane.theme));
+        for (at, name) in shown.iter().copied().zip(&names) {
+            let height = self.lines(&layout, at);
+            let lines =
+                (0..height).map(|number| self.row_line(&layout, at, number, name, pane.theme));
+            let lines: Vec<Line> = lines.collect();
+            let mut pane = pane.take(u16::try_from(height).unwrap_or(u16::MAX));
             if self.selected == Some(at) {
                 let style = pane.theme.selection();
                 pane.buffer.set_style(pane.area, style);
             }
-            pane.put([line]);
+            pane.put(lines);
         }
+        let last = first + shown.len();
         if !all_fit {
             let of = rows.len();
             let mut text = format!("rows {} to {last} of {of}", (first + 1).min(of));
@@ -245,10 +261,57 @@ impl TableView {
         }
     }
 
-    /// Lines that the whole table needs.
-    pub fn height(&self) -> u16 {
-        let rows = self.in_order().len() + usize::from(!self.filter.is_empty());
-        u16::try_from(rows + 1).unwrap_or(u16::MAX)
+    /// Lines that the whole table needs in so many columns.
+    pub fn height(&self, width: usize) -> u16 {
+        let layout = self.layout(width);
+        let rows = self.in_order();
+        let lines: usize = rows.iter().map(|at| self.lines(&layout, *at)).sum();
+        u16::try_from(lines + 1 + usize::from(!self.filter.is_empty())).unwrap_or(u16::MAX)
+    }
+
+    fn text(&self, row: usize, column: usize) -> &str {
+        let cell = self.rows.get(row).and_then(|row| row.get(column));
+        cell.map_or("", |cell| cell.text.as_str())
+    }
+
+    /// Lines of a row.
+    fn lines(&self, layout: &ColumnLayout, at: usize) -> usize {
+        if !self.folds {
+            return 1;
+        }
+        let first = (0, layout.first.saturating_sub(self.sign_width()));
+        let texts = std::iter::once(first).chain(layout.shown.iter().copied());
+        let texts = texts.filter(|(column, _)| self.is_text(*column));
+        let lines = texts.map(|(column, wide)| wrapped(self.text(at, column), wide).len());
+        lines.max().unwrap_or(1)
+    }
+
+    /// A line of a row, the first one with its figures. `name` is the text of the first column if it has one line.
+    fn row_line(
+        &self,
+        layout: &ColumnLayout,
+        at: usize,
+        number: usize,
+        name: &str,
+        theme: &Theme,
+    ) -> Line<'static> {
+        let cell = |column: usize, wide: usize| {
+            let mut lines = match self.folds && self.is_text(column) {
+                true => wrapped(self.text(at, column), wide),
+                false => vec![self.text(at, column).to_owned()],
+            };
+            if let (0, [whole]) = (column, lines.as_mut_slice()) {
+                name.clone_into(whole);
+            }
+            let style = self.rows[at].get(column).map(|cell| cell.tone.style(theme));
+            let text = lines.into_iter().nth(number).unwrap_or_default();
+            (text, style.unwrap_or_default())
+        };
+        let sign = match number == 0 && self.marked.contains(&at) {
+            true => theme.glyphs.bullet,
+            false => " ",
+        };
+        self.line(layout, cell, sign, theme)
     }
 
     /// The width that each column needs.
@@ -286,8 +349,11 @@ impl TableView {
         };
         // Room for the arrows that point to hidden columns.
         let arrows = if everything_fits { 0 } else { 2 };
-        // At least one figure is complete, even if that shortens the name.
-        let figure = others.get(shift).map_or(0, |width| GAP + width);
+        // At least one figure is complete, even if that shortens the name. Texts can fold.
+        let figure = others.get(shift).map_or(0, |width| {
+            let folds = self.folds && self.is_text(shift + 1);
+            GAP + if folds { NARROWEST_TEXT } else { *width }
+        });
         let least = least.min(total.saturating_sub(figure + arrows));
         let mut left = total.saturating_sub(least + arrows);
         let mut shown = Vec::new();
@@ -321,9 +387,9 @@ impl TableView {
 
     fn header(&self, layout: &ColumnLayout, pane: &mut Pane) {
         let theme = pane.theme;
-        let cell = |at: usize| {
-            let title = self.columns.get(at).map_or("", |(title, _)| title);
-            (title, theme.emphasis())
+        let cell = |at: usize, _| {
+            let title = self.columns.get(at).map(|(title, _)| title.clone());
+            (title.unwrap_or_default(), theme.emphasis())
         };
         let area = pane.area;
         pane.put([self.line(layout, cell, " ", theme)]);
@@ -338,10 +404,10 @@ impl TableView {
         pane.buffer.set_span(x, area.y, &span, area.width.min(2));
     }
 
-    fn line<'a>(
+    fn line(
         &self,
         layout: &ColumnLayout,
-        cell: impl Fn(usize) -> (&'a str, Style),
+        cell: impl Fn(usize, usize) -> (String, Style),
         sign: &str,
         theme: &Theme,
     ) -> Line<'static> {
@@ -351,8 +417,8 @@ impl TableView {
         )];
         let first = std::iter::once((0, layout.first.saturating_sub(signs)));
         for (at, wide) in first.chain(layout.shown.iter().copied()) {
-            let (text, style) = cell(at);
-            let text = cut_middle(text, wide, theme);
+            let (text, style) = cell(at, wide);
+            let text = cut_middle(&text, wide, theme);
             let gap = " ".repeat(wide.saturating_sub(width(&text)));
             if at > 0 {
                 spans.push(Span::raw(" ".repeat(GAP)));
@@ -405,6 +471,27 @@ mod tests {
             ]);
         }
         table
+    }
+
+    #[test]
+    fn names_that_are_cut_still_differ_and_texts_fold() {
+        let mut table = TableView::new(&[("kernel", Align::Left), ("it does", Align::Left)]);
+        for part in ["128x64", "64x128"] {
+            let name = format!("Cijk_Ailk_Bljk_BBS_MT{part}x32_WSGRB0_WS64_WG32_8_1");
+            table
+                .rows
+                .push(vec![name.into(), "a product of two matrices".into()]);
+        }
+        insta::assert_snapshot!(drawn(&table.clone().folded(), 40, 6), @r"
+        kernel            it does
+        Cij...MT128x64x3  a product of two
+                          matrices
+        Cij...MT64x128x3  a product of two
+                          matrices
+        ");
+        let cut = drawn(&table, 40, 4);
+        let names = ["MT128", "MT64x"];
+        assert!(names.iter().all(|name| cut.contains(name)), "{cut}");
     }
 
     #[test]

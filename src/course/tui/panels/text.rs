@@ -8,7 +8,7 @@ use crate::analysis::Metric;
 use crate::tui::{Theme, hanging, wrap};
 
 /// Replaces an unknown figure, which never becomes 0.
-pub use tinyllama_base::units::{NOT_REPORTED, grouped};
+pub use tinyllama_base::units::{NOT_REPORTED, count, duration, grouped, milliseconds};
 
 /// The timed parts of a step, in order. Everywhere the `n`th part has the style of series `n + 1`.
 pub const PARTS_OF_A_STEP: [(Metric, &str); 3] = [
@@ -115,41 +115,10 @@ pub fn bar(share: f64, columns: usize, theme: &Theme) -> (String, String) {
     (filled.repeat(full), empty.repeat(columns - full))
 }
 
-/// Seconds in the unit that a person would use.
-pub fn duration(seconds: f64) -> String {
-    if !seconds.is_finite() {
-        return NOT_REPORTED.to_owned();
-    }
-    let seconds = seconds.max(0.0);
-    if seconds < 9.95 {
-        return format!("{seconds:.1} s");
-    }
-    let whole = seconds.round() as u64;
-    match whole {
-        0..=119 => format!("{whole} s"),
-        120..=7199 => format!("{} min {:02} s", whole / 60, whole % 60),
-        _ => format!("{} h {:02} min", whole / 3600, whole / 60 % 60),
-    }
-}
-
-/// Milliseconds with three or four significant digits.
-pub fn milliseconds(ms: f64) -> String {
-    crate::analysis::MetricUnit::Milliseconds.show(ms)
-}
-
 /// A number without unit, because the heading above it names the unit.
 pub fn plain_number(value: f64) -> String {
     let shown = crate::analysis::MetricUnit::Count("").show(value);
     shown.trim_end().to_owned()
-}
-
-/// A mean count, without decimals if it is close to a whole number.
-pub fn count(value: f64) -> String {
-    if value.fract().abs() < 0.05 && value.abs() < 1e15 {
-        grouped(value.round().max(0.0) as u64)
-    } else {
-        format!("{value:.1}")
-    }
 }
 
 /// The plus-minus sign.
@@ -196,13 +165,6 @@ mod tests {
     fn numbers_read_like_numbers() {
         assert_eq!(grouped(1_234_567), "1 234 567");
         assert_eq!(grouped(999), "999");
-        assert_eq!(count(2803.0), "2 803");
-        assert_eq!(count(2803.5), "2803.5");
-        assert_eq!(duration(3.21), "3.2 s");
-        assert_eq!(duration(61.0), "61 s");
-        assert_eq!(duration(135.0), "2 min 15 s");
-        assert_eq!(duration(7384.0), "2 h 03 min");
-        assert_eq!(duration(f64::NAN), NOT_REPORTED);
     }
 
     #[test]

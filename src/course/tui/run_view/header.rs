@@ -4,24 +4,19 @@ use ratatui::prelude::{Line, Span, Style};
 
 use signal_hook::low_level::signal_name;
 
-use super::result::ROOMY;
 use super::state::RunState;
 use crate::session::RunExit;
 use crate::tui::{Theme, bar, both_ends, cut, duration, paragraph, width};
 use crate::tutor::{RunEnding, say};
+use tinyllama_base::whole_percent;
 use tinyllama_contract::{FailureCode, PhaseName};
 
-/// The device, and the phase with its progress. After the end, the second line says how the run ended. With `room` for
-/// it, a long description of the device takes several lines.
-pub fn lines(state: &RunState, wide: u16, room: u16, theme: &Theme) -> Vec<Line<'static>> {
+/// The device, and the phase with its progress. After the end, the second line says how the run ended.
+pub fn lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     let elapsed = Span::styled(duration(state.clock), theme.muted());
-    let place = place(state);
-    let left = usize::from(wide).saturating_sub(elapsed.width() + 1);
-    let place = match usize::from(room) >= ROOMY {
-        true => paragraph(&place, left as u16, theme.text()),
-        false => vec![Line::styled(place, theme.text())],
-    };
-    let mut place = place.into_iter();
+    let left = wide.saturating_sub(u16::try_from(elapsed.width() + 1).unwrap_or(0));
+    // Two runs may differ in what stands at its end.
+    let mut place = paragraph(&place(state), left, theme.text()).into_iter();
     let first = place.next().unwrap_or_default();
     let second = match &state.ended {
         None => progress(state, wide, theme),
@@ -106,7 +101,7 @@ fn progress(state: &RunState, wide: u16, theme: &Theme) -> Line<'static> {
                 Span::raw(" "),
                 Span::styled(full, theme.accent()),
                 Span::styled(empty, theme.muted()),
-                Span::raw(format!(" {:.0} %", 100.0 * share)),
+                Span::raw(format!(" {}", whole_percent(share))),
             ]);
             let text = text.trim_start_matches([',', ' ']).to_owned();
             if !text.is_empty() {

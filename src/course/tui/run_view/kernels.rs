@@ -11,7 +11,7 @@ use crate::tui::{
     Cell, Cursor, Pane, PanelAction, PanelCommand, TableView, Theme, Tone, count, milliseconds,
     name_lines, paragraph, plain_number,
 };
-use tinyllama_base::Align;
+use tinyllama_base::{Align, percent};
 use tinyllama_contract::{Kernel, Kernels};
 
 /// The sort values of a row: its name, time and launches.
@@ -278,8 +278,7 @@ fn kernels_table(rows: &[KernelRow]) -> TableView {
 }
 
 fn share(ms: Option<f64>, total: f64) -> Option<String> {
-    let share = ms.filter(|_| total > 0.0)? / total;
-    Some(format!("{:.1} %", 100.0 * share))
+    Some(percent(ms.filter(|_| total > 0.0)? / total))
 }
 
 #[derive(Default)]

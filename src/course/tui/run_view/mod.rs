@@ -206,7 +206,7 @@ impl Panel for RunView {
 
     fn paint(&self, pane: &mut Pane) {
         let height = pane.area.height;
-        let lines = header::lines(&self.state, pane.area.width, height, pane.theme);
+        let lines = header::lines(&self.state, pane.area.width, pane.theme);
         pane.put(lines);
         if height >= 8 {
             let names = SECTIONS.map(|(name, _)| name);

@@ -110,9 +110,14 @@ fn stderr_lines(state: &RunState, wide: u16, most: usize, theme: &Theme) -> Vec<
     // After a failure the last lines already stand above.
     let last = state.journal.entries.iter().next_back();
     let last = last.filter(|_| !failed(state)).into_iter();
-    last.flat_map(|entry| log::entry_lines(entry, wide, theme))
-        .take(most)
-        .collect()
+    let mut lines: Vec<Line> = last
+        .flat_map(|entry| log::entry_lines(entry, wide, theme))
+        .collect();
+    if lines.len() > most {
+        lines.truncate(most);
+        lines[most - 1].push_span(theme.glyphs.ellipsis);
+    }
+    lines
 }
 
 fn large(state: &RunState, span: ChartSpan, look: &KernelTableView, mut pane: Pane) {

@@ -19,7 +19,7 @@ const GAP: usize = 4;
 const WORDS: usize = 2;
 
 /// With so many rows, the sentence of a passed check stays whole.
-pub const ROOMY: usize = 30;
+const ROOMY: usize = 30;
 
 /// Most useful lines first, at most `room`. Empty while the run goes on, and if nothing was predicted or checked.
 pub fn lines(state: &RunState, wide: u16, room: usize, theme: &Theme) -> Vec<Line<'static>> {

@@ -4,9 +4,10 @@ use ratatui::text::{Line, Span};
 
 use super::state::RunState;
 use crate::analysis::Metric;
+use crate::run::event_text;
 use crate::tui::{Theme, duration, grouped, labelled};
-use tinyllama_base::{bytes_or_not, human_bytes, or_not_reported};
-use tinyllama_contract::{DataSource, Hello};
+use tinyllama_base::{bytes_or_not, or_not_reported};
+use tinyllama_contract::Hello;
 
 /// Columns of the names on the left.
 const LABEL: usize = 13;
@@ -71,7 +72,7 @@ fn facts(hello: &Hello) -> Vec<(&'static str, String)> {
             "optimizer",
             format!("AdamW, learning rate {rate}, weight decay {decay:.3}"),
         ),
-        ("data", data(&hello.data)),
+        ("data", event_text::data_source(&hello.data)),
         ("seed", format!("{}{deterministic}", hello.seed)),
         ("clock", clock(&hello.synchronize)),
     ]
@@ -84,21 +85,5 @@ fn clock(synchronize: &str) -> String {
         "step" => "read after the device has finished the whole step".to_owned(),
         "never" => "read without waiting for the device: the host's own time".to_owned(),
         other => format!("synchronized by {other}"),
-    }
-}
-
-fn data(source: &DataSource) -> String {
-    match source {
-        DataSource::Synthetic => {
-            "one batch of random tokens, repeated: it can only be memorised".to_owned()
-        }
-        DataSource::Text {
-            path,
-            bytes,
-            order_0_entropy,
-        } => format!(
-            "{path}, {}; a model that ignores context can reach {order_0_entropy:.3} nats",
-            human_bytes(*bytes)
-        ),
     }
 }

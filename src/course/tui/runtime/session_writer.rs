@@ -245,10 +245,7 @@ mod tests {
     #[test]
     fn a_reply_waits_until_there_is_room_among_what_runs_say() {
         let folder = tempfile::tempdir().unwrap();
-        let place = SessionLocation {
-            folder: folder.path().join("ada"),
-            learner: "ada".into(),
-        };
+        let place = SessionLocation::new(folder.path(), "ada");
         let course = Arc::new(Course::load(&CourseSource::BuiltIn).unwrap());
         let session = SharedSession::new(Session::open(place).unwrap());
         let (sender, mut received) = mpsc::channel(1);
@@ -270,10 +267,7 @@ mod tests {
     #[test]
     fn what_another_terminal_did_is_kept_outside_a_class_too() {
         let folder = tempfile::tempdir().unwrap();
-        let place = SessionLocation {
-            folder: folder.path().join("ada"),
-            learner: "ada".into(),
-        };
+        let place = SessionLocation::new(folder.path(), "ada");
         let course = Arc::new(Course::load(&CourseSource::BuiltIn).unwrap());
         let session = SharedSession::new(Session::open(place.clone()).unwrap());
         let (sender, mut received) = mpsc::channel(64);
@@ -304,10 +298,7 @@ mod tests {
     #[test]
     fn an_instructors_reset_reaches_the_open_tutor_within_two_seconds() {
         let folder = tempfile::tempdir().unwrap();
-        let place = SessionLocation {
-            folder: folder.path().join("ada"),
-            learner: "ada".into(),
-        };
+        let place = SessionLocation::new(folder.path(), "ada");
         let course = Arc::new(Course::load(&CourseSource::BuiltIn).unwrap());
         let mut session = Session::open(place.clone()).unwrap();
         let mut state = session.state().clone();

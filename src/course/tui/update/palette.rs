@@ -117,7 +117,10 @@ fn all_entries(model: &Model) -> Vec<PaletteEntry> {
         })
     });
     let pages = model.course.reference.iter().map(|(name, text)| {
-        let (name, text) = (name.trim_end_matches(".md").to_string(), text.clone());
+        // Texts name a page by its heading.
+        let heading = text.lines().next().and_then(|line| line.strip_prefix("# "));
+        let name = heading.unwrap_or(name).to_string();
+        let text = text.clone();
         let entry = page(PageEntry { name, text });
         PaletteEntry {
             label: format!("page: {}", entry.label),

@@ -14,7 +14,7 @@ pub fn play(model: &mut Model, here: &OpenStep) -> Effects {
         return model.notify("Recordings can only be played at a step that starts a run.");
     }
     if here.step.as_case().is_some() && model.case_move().is_none() {
-        return model.notify("Move to a measurement first: its recording is played.");
+        return model.notify("Move to a measurement or a fix first: its recording is played.");
     }
     match model.recording_at(&here.at) {
         Some(JobRecording { id, origin, .. }) => start(model, here.at.clone(), id, origin),

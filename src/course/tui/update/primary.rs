@@ -54,7 +54,11 @@ fn was_wrong(model: &Model, at: &StepRef, answer: QuizAnswer) -> bool {
     wrong.any(|given| given.answer == answer.as_number())
 }
 
+/// Says how to choose a line, next to the text that has the lines.
 fn choose(model: &mut Model, here: &OpenStep) -> Effects {
+    if let Some(view) = &mut model.step {
+        view.panel_open = false;
+    }
     match model.context(here)?.document().1 {
         PrimaryAction::PaletteAction { first, .. } => model.notify(first),
         _ => None,

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{act, navigate, runs};
-use crate::lesson::Verdict;
+use crate::lesson::{Step, Verdict};
 use crate::session::order::OutsideChange;
 use crate::session::turns::{self, MOST_ROUNDS, TurnAction};
-use crate::session::{CheckResultText, Record, Scope, SessionEvent, StepRef};
+use crate::session::{CheckResultText, Record, Scope, SessionEvent, Standing, StepRef};
 use crate::tui::panels::messages;
 use crate::tui::{
     Action, Area, Effect, Effects, FocusedScreen, Model, News, Reply, Reveal, Round, RunPhase,
@@ -131,6 +131,14 @@ fn turn(
     is_over.then(next).flatten()
 }
 
+fn is_unsolved_case(model: &Model, at: &StepRef) -> bool {
+    let step = model.course.step(&at.lesson, &at.step);
+    step.and_then(Step::as_case).is_some_and(|case| {
+        let progress = model.progress_at(at);
+        !Standing::from_progress(case, &progress, &model.state).is_solved(case)
+    })
+}
+
 fn take_turn(model: &mut Model, turn: TurnAction) -> Effects {
     match turn {
         TurnAction::Enough(text) => model.notify(text),
@@ -217,6 +225,8 @@ fn news(model: &mut Model, news: News) -> Effects {
             view.reveal.set(Some(Reveal::News));
             let taken = turn(model, &at, &outcomes, asked);
             let offered = taken.is_none() && turn(model, &at, &outcomes, true).is_some();
+            // A measurement of a case is no attempt at its checks, which its fix decides.
+            let is_judged = asked || !is_unsolved_case(model, &at);
             let view = model.view_at(&at)?;
             let is_missed = |it: &&CheckResultText| it.required && it.verdict != Verdict::Passed;
             let missed = outcomes.iter().filter(is_missed).count();
@@ -230,6 +240,7 @@ fn news(model: &mut Model, news: News) -> Effects {
                     ))
                 }
                 0 => take_turn(model, taken?),
+                _ if !is_judged => None,
                 1 => model.warn("1 check is not met yet. A hint may help."),
                 missed => model.warn(format!("{missed} checks are not met yet. A hint may help.")),
             }

@@ -150,7 +150,7 @@ fn the_palette_finds_lessons_pages_and_commands_by_a_few_letters() {
     script.type_text("gloss");
     script.keys("enter");
     assert!(
-        matches!(&script.model.overlay, Some(Overlay::Panel(page)) if page.title() == "glossary")
+        matches!(&script.model.overlay, Some(Overlay::Panel(page)) if page.title() == "Glossary")
     );
     script.keys("esc :");
     script.type_text("nextstep");

@@ -57,7 +57,8 @@ impl Areas {
         let is_asked_for = model.screen == FocusedScreen::Outline;
         if !figures || all_fit || is_asked_for {
             let left_over = match figures {
-                true => middle.width.saturating_sub(LEAST_TEXT + LEAST_FIGURES + 2),
+                true if all_fit => middle.width - (LEAST_TEXT + LEAST_FIGURES + 2),
+                true => middle.width.saturating_sub(LEAST_FIGURES + 1),
                 false => (middle.width * 3 / 8).max(middle.width.saturating_sub(LONGEST_LINE + 2)),
             };
             let width = left_over.clamp(OUTLINE.0, OUTLINE.1);

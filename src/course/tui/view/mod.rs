@@ -58,8 +58,9 @@ pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Position> 
     if let Some(area) = areas.content {
         content(model, area, areas.status, &mut pane);
     }
-    bar::draw(model, pane.sub_pane(areas.bar));
     let cursor = overlay::draw(model, &mut pane);
+    // A panel knows only after it was drawn which of its keys do something.
+    bar::draw(model, pane.sub_pane(areas.bar));
     if model.overlay.is_some() && model.notice.is_some() {
         // An instructor's message can come at any time and must not wait behind an overlay.
         Clear.render(areas.status, pane.buffer);

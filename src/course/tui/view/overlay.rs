@@ -1,13 +1,17 @@
 //! Draws the overlays.
 
-use ratatui::prelude::{Line, Position, Rect, Span, Widget};
+use ratatui::prelude::{Line, Position, Rect, Span, Style, Widget};
 use ratatui::widgets::{Block, Clear};
 use ratatui_textarea::TextArea;
 
 use crate::tui::update::palette::entries;
 use crate::tui::{
-    Area, Ask, ChoiceList, Confirm, Model, Overlay, Palette, Pane, Panel, both_ends, cut,
+    Area, Ask, ChoiceList, Confirm, Model, Overlay, Palette, Pane, Panel, both_ends, first_shown,
+    paragraph,
 };
+
+/// Lines of an entry of a list. A copied file may have thousands.
+const LONGEST_ENTRY: usize = 4;
 
 /// Draws the overlay and returns the position of the cursor.
 pub fn draw(model: &Model, pane: &mut Pane) -> Option<Position> {
@@ -66,7 +70,8 @@ fn draw_panel(panel: &dyn Panel, rows_left: u16, pane: &mut Pane) {
 fn draw_palette(model: &Model, palette: &Palette, pane: &mut Pane) -> Position {
     let area = pane.area;
     let width = area.width.saturating_sub(4).min(100);
-    let height = area.height.saturating_sub(4).min(18);
+    let most = (area.height * 2 / 3).max(18);
+    let height = area.height.saturating_sub(4).min(most);
     let outside = Rect::new(area.x + (area.width - width) / 2, area.y + 1, width, height);
     let title = match &palette.list {
         ChoiceList::Everything => "Find",
@@ -82,36 +87,66 @@ fn draw_palette(model: &Model, palette: &Palette, pane: &mut Pane) -> Position {
     if list.is_empty() {
         pane.remark("nothing matches these letters");
     }
-    let rows = usize::from(pane.area.height);
-    let selected = palette.cursor.row;
-    let first = selected.saturating_sub(rows.saturating_sub(1));
-    for (index, entry) in list.iter().enumerate().skip(first).take(rows) {
-        let mut row = pane.take(1);
-        let (style, key) = match index == selected {
-            true => (row.theme.selection(), row.theme.selection()),
-            false => (row.theme.text(), row.theme.accent()),
+    let (selected, width) = (palette.cursor.row, pane.area.width);
+    let rows = list.iter().enumerate().map(|(index, entry)| {
+        let (theme, is_selected) = (&model.theme, index == selected);
+        let (style, key) = match is_selected {
+            true => (theme.selection(), theme.selection()),
+            false => (theme.text(), theme.accent()),
         };
         let copied = entry.copied.as_ref();
         let sign = match copied.is_some_and(|copied| palette.marked.contains(copied)) {
-            true => row.theme.glyphs.bullet,
+            true => theme.glyphs.bullet,
             false => "",
         };
-        let label = vec![Span::styled(format!("{sign}{}", entry.label), style)];
         let key = Span::styled(entry.key.clone(), key);
-        let line = both_ends(label, key, 2, row.area.width, row.theme);
+        let room = width.saturating_sub(u16::try_from(key.width() + 2).unwrap_or(0));
+        // Commands differ at their ends. Whole files are not told apart in a list.
+        let label = entry
+            .label
+            .chars()
+            .take(usize::from(room) * (LONGEST_ENTRY + 1));
+        let label = sign.chars().chain(label).collect::<String>();
+        let mut lines = paragraph(&label, room, style);
+        if lines.len() > LONGEST_ENTRY {
+            lines.truncate(LONGEST_ENTRY);
+            lines[LONGEST_ENTRY - 1].push_span(Span::styled(theme.glyphs.ellipsis, style));
+        }
+        let first = std::mem::take(&mut lines[0]);
+        lines[0] = both_ends(first.spans, key, 2, width, theme);
+        (lines, style)
+    });
+    let rows: Vec<_> = rows.collect();
+    let heights: Vec<usize> = rows.iter().map(|(lines, _)| lines.len()).collect();
+    let first = first_shown(selected, &heights, pane.area.height.into());
+    for (lines, style) in rows.into_iter().skip(first) {
+        let mut row = pane.take(u16::try_from(lines.len()).unwrap_or(1));
         row.buffer.set_style(row.area, style);
-        row.put([line]);
+        row.put(lines);
     }
     cursor
 }
 
 fn draw_ask(ask: &Ask, pane: &mut Pane) -> Position {
     let area = pane.area;
+    // Frame and margin take two columns on each side.
+    let inside = area.width.saturating_sub(4);
     let rows = match ask.has_lines {
         true => area.height.saturating_sub(4).clamp(3, 12),
-        false => 1,
+        false => {
+            // Flags of a run may be longer than a narrow screen is wide.
+            let line = ask.input.lines().first().map_or("", String::as_str);
+            let rows = broken(line, usize::from(inside.saturating_sub(1)).max(1)).len();
+            u16::try_from(rows.min(4)).unwrap_or(1)
+        }
     };
-    let height = (rows + 3).min(area.height.saturating_sub(1));
+    let (help, style) = match &ask.problem {
+        Some(problem) => (problem.as_str(), pane.theme.warning()),
+        None => (ask.explain, pane.theme.muted()),
+    };
+    let help = paragraph(help, inside, style);
+    let below = u16::try_from(help.len()).unwrap_or(1);
+    let height = (rows + below + 2).min(area.height.saturating_sub(1));
     let outside = Rect {
         y: area.bottom().saturating_sub(height + 1),
         height,
@@ -120,17 +155,13 @@ fn draw_ask(ask: &Ask, pane: &mut Pane) -> Position {
     let mut pane = framed(&ask.title, outside, pane);
     pane.area.x += 1;
     pane.area.width = pane.area.width.saturating_sub(2);
-    let input = pane.take(pane.area.height.saturating_sub(1));
-    let cursor = match ask.has_lines {
-        true => text(&ask.input, input),
-        false => field(&ask.input, input),
+    let input = pane.take(pane.area.height.saturating_sub(below));
+    let written = match ask.has_lines {
+        true => input.theme.text(),
+        false => input.theme.emphasis(),
     };
-    let (help, style) = match &ask.problem {
-        Some(problem) => (problem.as_str(), pane.theme.warning()),
-        None => (ask.explain, pane.theme.muted()),
-    };
-    let help = cut(help, pane.width(), pane.theme);
-    pane.put([Line::styled(help, style)]);
+    let cursor = text(&ask.input, written, input);
+    pane.put(help);
     cursor
 }
 
@@ -147,7 +178,7 @@ fn field(input: &TextArea<'_>, mut pane: Pane) -> Position {
 }
 
 /// Draws wrapped text, scrolled to keep the cursor visible.
-fn text(input: &TextArea<'_>, mut pane: Pane) -> Position {
+fn text(input: &TextArea<'_>, style: Style, mut pane: Pane) -> Position {
     let width = pane.width().saturating_sub(1).max(1);
     let cursor = input.cursor();
     let (line, column) = (cursor.0, cursor.1);
@@ -167,7 +198,8 @@ fn text(input: &TextArea<'_>, mut pane: Pane) -> Position {
     let height = usize::from(pane.area.height).max(1);
     let first = (place.0 + 1).saturating_sub(height);
     let Position { x, y } = pane.area.as_position();
-    pane.put(rows.into_iter().skip(first).map(Line::raw));
+    let shown = rows.into_iter().skip(first);
+    pane.put(shown.map(|row| Line::styled(row, style)));
     Position::new(
         x + u16::try_from(place.1).unwrap_or(0),
         y + u16::try_from(place.0 - first).unwrap_or(0),

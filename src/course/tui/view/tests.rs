@@ -13,11 +13,15 @@ use crate::recording::documents;
 use crate::session::kernel::CheckedKernel;
 use crate::session::{CheckResultText, MeasuredRuns, SessionState, StepRef};
 use crate::tui::message::{Message, News, Reply};
+use crate::tui::panels::PANELS;
 use crate::tui::script::Script;
 use crate::tui::sheet::{SIZES, sheet, text};
 use crate::tui::update::scroll;
 use crate::tui::view::document;
-use crate::tui::{FocusedScreen, KeyMap, Model, Pane, PanelAction, Reveal, StepView, Theme};
+use crate::tui::{
+    ChoiceList, FocusedScreen, KeyMap, Model, Overlay, Palette, Pane, PanelAction, Reveal, Snippet,
+    StepView, Theme,
+};
 use crate::tutor::output;
 use crate::workbench::check::ExerciseCheck;
 use crate::workbench::{FindingKind, KernelFile, KernelFinding, find};
@@ -132,14 +136,17 @@ const SCREENS: &[(&str, [&str; 2], &str)] = &[
     ("kernel", ["kinds", "kernel"], ""),
     ("command", ["kinds", "command"], ""),
     ("case", ["kinds", "case"], ""),
-    ("runs", ["first", "text"], "H"),
-    ("messages", ["first", "text"], "m"),
     ("search", ["first", "text"], "/ t h i n g enter"),
 ];
 
 #[test]
-fn further_steps_and_what_lies_over_them() {
-    for &(name, [lesson, step], keys) in SCREENS {
+fn further_steps_panels_and_what_lies_over_them() {
+    let screens = SCREENS
+        .iter()
+        .map(|&(name, at, keys)| (name.to_owned(), at, keys));
+    let panels = PANELS.iter();
+    let panels = panels.map(|(action, keys, ..)| (action.name(), ["first", "text"], *keys));
+    for (name, [lesson, step], keys) in screens.chain(panels) {
         let shown = at_sizes(|script| {
             script.model.clear_overlays();
             script.model.workbench = "workbench".into();
@@ -148,7 +155,7 @@ fn further_steps_and_what_lies_over_them() {
             script.open(StepRef::new(lesson, step));
             script.keys(keys);
         });
-        insta::assert_snapshot!(name, shown);
+        insta::assert_snapshot!(&*name, shown);
     }
 }
 
@@ -253,6 +260,100 @@ fn the_outline_folds_away_beside_figures() {
     assert!(places(&script).0.is_some(), "o brings it back");
 }
 
+/// The ends of titles tell them apart, so they go on in a second line where they have to.
+#[test]
+fn no_title_is_cut_in_the_outline_or_above_a_step() {
+    let course = built_in();
+    let words = |text: &str| -> Vec<String> {
+        // Only what stands left of the divider is the outline.
+        let lines = text.lines();
+        let lines = lines.map(|line| line.split('│').next().unwrap_or_default());
+        let words = lines.flat_map(str::split_whitespace);
+        words.map(String::from).collect()
+    };
+    let has = |shown: &[String], title: &str, width: u16| {
+        let title = words(title);
+        let is_whole = shown.windows(title.len()).any(|part| part == title);
+        assert!(is_whole, "{title:?} at {width} in {shown:?}");
+    };
+    for width in [60, 80, 120, 200] {
+        let mut model = at_80x24(&course, StepRef::new("welcome", "doctor"));
+        for lesson in course.lessons() {
+            model.screen = FocusedScreen::Step;
+            model.step.as_mut().unwrap().at = StepRef::new(&lesson.id, &lesson.steps[0].id);
+            model.size = (width, 20);
+            let header = drawn(&model).lines().next().unwrap_or_default().to_owned();
+            assert!(header.contains(&lesson.title), "{header}");
+            model.size = (width, 120);
+            model.screen = FocusedScreen::Outline;
+            model.outline.select(&course, &lesson.id);
+            let shown = words(&drawn(&model));
+            let steps = lesson.steps.iter().map(|step| &step.title);
+            let lessons = course.lessons().map(|lesson| &lesson.title);
+            steps
+                .chain(lessons)
+                .for_each(|title| has(&shown, title, width));
+        }
+        // Steps of several lessons stand with the title of their lesson.
+        model.size = (width, 800);
+        model.outline.cursor.filter = "e".into();
+        let shown = words(&drawn(&model));
+        for (lesson, step) in course.steps() {
+            if step.title.to_lowercase().contains('e') {
+                has(&shown, &format!("{} {}", step.title, lesson.title), width);
+            }
+        }
+    }
+}
+
+#[test]
+fn commands_that_differ_at_their_ends_differ_in_a_list() {
+    let command = "tinyllama-tutor run v2 --num-steps 20 --flops --qkv-fusion off --flash-attention off --graph-fusion";
+    let copies = ["on", "off"].map(|end| Snippet::new("the command", format!("{command} {end}")));
+    for width in [60, 80, 120, 200] {
+        let mut script = Script::at_first();
+        script.event(Event::Resize(width, 24));
+        script.model.push_overlay(Overlay::Palette(Palette {
+            list: ChoiceList::Copies(copies.to_vec()),
+            ..Palette::default()
+        }));
+        let shown = drawn(&script.model);
+        // What stands left and right of the list is the screen below it.
+        let list = usize::from(width - 4).min(100);
+        let left = (usize::from(width) - list) / 2;
+        let lines = shown.lines().flat_map(|line| {
+            let line: String = line.chars().skip(left + 1).take(list - 2).collect();
+            line.split_whitespace()
+                .map(String::from)
+                .collect::<Vec<_>>()
+        });
+        let flowing = lines.collect::<Vec<_>>().join(" ");
+        for copied in &copies {
+            assert!(flowing.contains(&copied.text), "{width}:\n{shown}");
+        }
+    }
+}
+
+/// A picture cannot be folded, so it has to fit the narrowest terminal.
+#[test]
+fn every_picture_has_room_at_60_columns() {
+    let course = built_in();
+    let mut model = at_80x24(&course, StepRef::new("welcome", "doctor"));
+    model.size = (60, 20);
+    let room = usize::from(super::text_area(&model).width);
+    let mut lines = 0;
+    for (lesson, step) in course.steps() {
+        let pictures = step.text.split("```picture\n").skip(1);
+        let pictures = pictures.filter_map(|rest| rest.split("```").next());
+        for line in pictures.flat_map(str::lines) {
+            lines += 1;
+            let at = format!("{}/{}: {line}", lesson.id, step.id);
+            assert!(line.chars().count() <= room, "{at} is wider than {room}");
+        }
+    }
+    assert!(lines > 100, "{lines}");
+}
+
 /// A notice about an instructor's action appears while the learner types, and stays until they are done.
 #[test]
 fn a_notice_is_seen_while_something_is_typed() {
@@ -316,7 +417,12 @@ fn built_in() -> Arc<Course> {
 }
 
 fn screen(model: &Model) -> String {
-    let area = Rect::new(0, 0, 80, 24);
+    assert_eq!(model.size, (80, 24));
+    drawn(model)
+}
+
+fn drawn(model: &Model) -> String {
+    let area = Rect::new(0, 0, model.size.0, model.size.1);
     let mut buffer = Buffer::empty(area);
     draw(model, area, &mut buffer);
     text(&buffer)

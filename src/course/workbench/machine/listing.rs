@@ -16,6 +16,7 @@ use super::super::problem::PreparedCase;
 use super::super::text::finding_lines;
 use super::{execute, program};
 use crate::compiled::compiler::Compiler;
+use tinyllama_base::percent;
 
 const WIDTH: usize = 80;
 
@@ -208,9 +209,13 @@ impl Listing {
     /// Formats the instructions of each group with a bar.
     pub fn mix(&self) -> Vec<String> {
         let row = |(group, count): (&Group, &u64)| {
-            let share = *count as f64 * 100.0 / self.executed.max(1) as f64;
-            let bar = "#".repeat((share / 2.5).round() as usize);
-            format!("{:<10} {count:>9} {share:>5.1} %  {bar}", group.name())
+            let share = *count as f64 / self.executed.max(1) as f64;
+            let bar = "#".repeat((40.0 * share).round() as usize);
+            format!(
+                "{:<10} {count:>9} {:>7}  {bar}",
+                group.name(),
+                percent(share)
+            )
         };
         let mut lines = vec!["By group".to_owned()];
         lines.extend(self.groups.iter().map(row));

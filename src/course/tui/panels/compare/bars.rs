@@ -2,9 +2,9 @@
 
 use ratatui::prelude::{Line, Span, Style};
 
-use super::figures::{LABEL, value};
+use super::figures::{labels, value};
 use crate::analysis::Metric;
-use crate::tui::{ComparedRun, PARTS_OF_A_STEP, Theme, cut, milliseconds};
+use crate::tui::{ComparedRun, PARTS_OF_A_STEP, Theme, milliseconds, paragraph, width};
 
 /// A heading that explains the letters, then one line per run. Empty if no run has a step time.
 pub fn lines(runs: &[ComparedRun], wide: u16, theme: &Theme) -> Vec<Line<'static>> {
@@ -14,12 +14,13 @@ pub fn lines(runs: &[ComparedRun], wide: u16, theme: &Theme) -> Vec<Line<'static
         return Vec::new();
     }
     let heading = "Median step: F forward, B backward, O optimizer, = in no part";
-    let heading = cut(heading, usize::from(wide), theme);
-    let mut lines = vec![Line::styled(heading, theme.emphasis())];
+    let mut lines = paragraph(heading, wide, theme.emphasis());
+    let labels = labels(runs, usize::from(wide) / 4, theme);
+    let columns = labels.iter().map(|label| width(label)).max().unwrap_or(0);
     // The label, one blank on each side, and the time at the end of the bar.
-    let room = usize::from(wide).saturating_sub(LABEL + 2 + 10);
-    for (run, total) in runs.iter().zip(times) {
-        let label = format!("{:<LABEL$} ", cut(&run.label, LABEL, theme));
+    let room = usize::from(wide).saturating_sub(columns + 2 + 10);
+    for ((run, label), total) in runs.iter().zip(labels).zip(times) {
+        let label = format!("{label:<columns$} ");
         let mut spans = vec![Span::styled(label, theme.muted())];
         match total {
             Some(total) => {

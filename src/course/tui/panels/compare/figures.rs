@@ -6,12 +6,26 @@ use crate::analysis::relative::{RelativeTime, USUAL_CONFIDENCE, USUAL_MARGIN, mi
 use crate::analysis::{Metric, Statistic};
 use crate::recording::label;
 use crate::tui::{
-    Cell, ComparedRun, NOT_REPORTED, TableView, Theme, Tone, cut, labelled, paragraph,
+    Cell, ComparedRun, NOT_REPORTED, TableView, Theme, Tone, cut, labelled, paragraph, width,
 };
+use tinyllama_base::table::shortened_apart;
 use tinyllama_base::{Align, Finding, Series};
 
-/// Columns of a label at most.
-pub const LABEL: usize = 18;
+/// Columns of a label at least, if it is that long.
+const LABEL: usize = 18;
+
+/// Columns of a table for the names of figures, and for a comparison with the first run.
+const METRIC: usize = 17;
+const RATIO: usize = 22;
+
+/// The labels of runs in at most `room` columns, but no fewer than have to be. Cut ones still differ.
+pub fn labels(runs: &[ComparedRun], room: usize, theme: &Theme) -> Vec<String> {
+    let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
+    let room = room.max(LABEL);
+    shortened_apart(&labels, room, theme.glyphs.ellipsis, |label| {
+        cut(label, room, theme)
+    })
+}
 
 /// The name of a metric for people.
 pub fn name(metric: Metric) -> &'static str {
@@ -123,12 +137,14 @@ fn tone(relative: &RelativeTime) -> Tone {
     }
 }
 
-pub fn table(runs: &[ComparedRun], metrics: &[Metric], theme: &Theme) -> TableView {
+pub fn table(runs: &[ComparedRun], metrics: &[Metric], wide: u16, theme: &Theme) -> TableView {
     let mut table = TableView::new(&[("", Align::Left)]);
-    for (at, run) in runs.iter().enumerate() {
-        table
-            .columns
-            .push((cut(&run.label, LABEL, theme), Align::Right));
+    // Figures of all runs are better than whole labels.
+    let others = METRIC + runs.len().saturating_sub(1) * RATIO;
+    let room = usize::from(wide).saturating_sub(others) / runs.len().max(1);
+    let labels = labels(runs, room.saturating_sub(2), theme);
+    for (at, label) in labels.into_iter().enumerate() {
+        table.columns.push((label, Align::Right));
         if at > 0 {
             table.columns.push(("of the first".to_owned(), Align::Left));
         }
@@ -154,18 +170,17 @@ fn ratio_cell(
     metric: Metric,
     theme: &Theme,
 ) -> Cell {
-    let times = theme.glyphs.times;
     match base.and_then(|base| ratio_to_first(run, base, metric)) {
         None => Cell::new("-", Tone::Muted),
         Some(RatioToFirst::Itself) => Cell::new(SAME, Tone::Muted),
-        Some(RatioToFirst::Plain(ratio)) => Cell::new(format!("{ratio:.2}{times}"), Tone::Plain),
+        Some(RatioToFirst::Plain(ratio)) => Cell::new(theme.ratio(ratio), Tone::Plain),
         Some(RatioToFirst::Time(relative)) => {
             let (word, tone) = match relative.finding {
                 _ if is_chance(run, base, &relative) => (DIFFERS.to_owned(), Tone::Warning),
                 Some(finding) => (finding.to_string(), tone(&relative)),
                 None => ("unknown".to_owned(), tone(&relative)),
             };
-            Cell::new(format!("{:.2}{times} {word}", relative.ratio), tone)
+            Cell::new(format!("{} {word}", theme.ratio(relative.ratio)), tone)
         }
     }
 }
@@ -178,14 +193,15 @@ pub fn detail(
     theme: &Theme,
 ) -> Vec<Line<'static>> {
     let title = format!("{}: {}", name(metric), metric.origin());
-    let title = cut(&title, wide.into(), theme);
-    let mut lines = vec![Line::styled(title, theme.emphasis())];
-    for (at, run) in runs.iter().enumerate() {
-        let label = format!(" {}", cut(&run.label, LABEL, theme));
+    let mut lines = paragraph(&title, wide, theme.emphasis());
+    let labels = labels(runs, usize::from(wide) / 4, theme);
+    let columns = labels.iter().map(|label| width(label)).max().unwrap_or(0);
+    for (at, (run, label)) in runs.iter().zip(labels).enumerate() {
+        let label = format!(" {label}");
         let base = runs.first().filter(|_| at > 0);
         let (text, tone) = describe_run(run, base, metric, theme);
         let text = Span::styled(text, tone.style(theme));
-        lines.extend(labelled(&label, LABEL + 2, text, wide, theme));
+        lines.extend(labelled(&label, columns + 2, text, wide, theme));
     }
     lines
 }
@@ -225,8 +241,8 @@ fn describe_run(
         Some(RatioToFirst::Time(relative)) if is_chance(run, base, &relative) => {
             meant = Tone::Warning;
             text.push_str(&format!(
-                "; {:.2}{} the first, though nothing was changed: {DIFFERS}, because something else was running",
-                relative.ratio, theme.glyphs.times
+                "; {} the first, though nothing was changed: {DIFFERS}, because something else was running",
+                theme.ratio(relative.ratio)
             ));
         }
         Some(RatioToFirst::Time(relative)) => {
@@ -238,7 +254,7 @@ fn describe_run(
             ));
         }
         Some(RatioToFirst::Plain(ratio)) => {
-            text.push_str(&format!("; {ratio:.3}{} the first", theme.glyphs.times));
+            text.push_str(&format!("; {} the first", theme.ratio(ratio)));
         }
         Some(RatioToFirst::Itself) => text.push_str(&format!("; {SAME} as the first")),
         None => {}

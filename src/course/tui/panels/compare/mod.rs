@@ -70,8 +70,8 @@ impl ComparePanel {
         }
     }
 
-    fn table(&self, theme: &Theme) -> TableView {
-        figures::table(&self.runs, &self.metrics, theme).with_cursor(&self.cursor)
+    fn table(&self, wide: u16, theme: &Theme) -> TableView {
+        figures::table(&self.runs, &self.metrics, wide, theme).with_cursor(&self.cursor)
     }
 }
 
@@ -86,12 +86,12 @@ impl Panel for ComparePanel {
         }
         let (theme, wide) = (pane.theme, pane.area.width);
         pane.put(figures::origins(&self.runs, wide, theme));
-        let table = self.table(theme);
+        let table = self.table(wide, theme);
         let metric = self.metrics.get(self.cursor.row).or(self.metrics.last());
         let detail = metric.map(|metric| figures::detail(&self.runs, *metric, wide, theme));
         let mut detail = detail.unwrap_or_default();
         let bars = bars::lines(&self.runs, wide, theme);
-        let all = usize::from(table.height()) + detail.len() + bars.len() + 2;
+        let all = usize::from(table.height(wide.into())) + detail.len() + bars.len() + 2;
         let together = usize::from(pane.area.height) >= all;
         self.together.set(together);
         if together {
@@ -102,17 +102,17 @@ impl Panel for ComparePanel {
             return pane.put(bars);
         }
         // The table keeps some rows, however long the text about one of them is.
-        let least = pane.area.height.min(table.height()).min(6);
+        let least = pane.area.height.min(table.height(wide.into())).min(6);
         table.draw_over(detail, pane.area.height - least, pane);
     }
 
     fn act(&mut self, action: PanelAction) -> bool {
-        let table = self.table(&Theme::default());
+        let table = self.table(0, &Theme::default());
         self.section.act(action, SECTIONS) || table.move_cursor(&mut self.cursor, action)
     }
 
     fn filter(&mut self, text: &str) -> bool {
-        let table = self.table(&Theme::default());
+        let table = self.table(0, &Theme::default());
         table.filter(&mut self.cursor, text)
     }
 

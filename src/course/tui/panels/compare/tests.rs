@@ -107,7 +107,7 @@ fn three_runs_side_by_side() {
 #[test]
 fn a_faster_run_is_called_faster_and_noise_is_not() {
     let panel = panel();
-    let table = panel.table(&Theme::default());
+    let table = panel.table(0, &Theme::default());
     let text = |row: usize, column: usize| table.rows[row][column].text.clone();
     assert!(
         text(0, 3).starts_with("0.67") || text(0, 3).starts_with("0.68"),

@@ -11,7 +11,7 @@ pub use self::sources::{KernelEntry, SourceFile, kernels};
 
 use crate::tui::{
     Action, Cursor, Handler, KeyBinding, Pane, Panel, PanelAction, PanelCommand, Scroll, TableView,
-    Tabs, Theme, cut, paragraph, width,
+    Tabs, Theme, hanging, paragraph, width,
 };
 use tinyllama_base::Align;
 
@@ -62,14 +62,14 @@ impl KernelsPanel {
     fn list_table(&self) -> TableView {
         let mut table = TableView::new(&[
             ("kernel", Align::Left),
-            ("launches", Align::Left),
             ("what it does", Align::Left),
+            ("launches", Align::Left),
         ]);
         for KernelEntry { kernel, .. } in &self.kernels {
-            let cells = [kernel.name, kernel.launches, kernel.summary];
+            let cells = [kernel.name, kernel.summary, kernel.launches];
             table.rows.push(cells.map(Into::into).into());
         }
-        table.with_cursor(&self.cursor)
+        table.folded().with_cursor(&self.cursor)
     }
 
     /// Lists the names only, for the column next to a kernel.
@@ -106,11 +106,9 @@ impl KernelsPanel {
         lines.push(Line::default());
         lines.push(Line::styled("Block sizes to choose", theme.emphasis()));
         for [name, means] in kernel.block {
-            let room = usize::from(wide).saturating_sub(width(name) + 2);
-            lines.push(Line::from(vec![
-                Span::styled(*name, theme.code()),
-                Span::raw(format!("  {}", cut(means, room, theme))),
-            ]));
+            let first = vec![Span::styled(*name, theme.code()), Span::raw("  ")];
+            let below = Span::raw(" ".repeat(width(name) + 2));
+            lines.extend(hanging(first, below, vec![Span::raw(*means)], wide.into()));
         }
         if kernel.block_size.is_some() {
             let try_it = format!("run v3 --block-size {}=N tries another size", kernel.name);
@@ -143,19 +141,21 @@ impl KernelsPanel {
                 lines.map(|line| Line::raw(line.to_owned())).collect()
             }
         };
-        let room = usize::from(pane.area.height).saturating_sub(1);
+        let title = |from: usize, to: usize| {
+            format!(
+                "{}/{}  file {} of {}, lines {from} to {to} of {}",
+                entry.kernel.name,
+                file.name,
+                self.file + 1,
+                entry.files.len(),
+                lines.len()
+            )
+        };
+        let longest = title(lines.len(), lines.len());
+        let head = paragraph(&longest, pane.area.width, theme.text()).len();
+        let room = usize::from(pane.area.height).saturating_sub(head);
         let first = self.scroll.first(lines.len(), room);
-        let title = format!(
-            "{}/{}  file {} of {}, lines {} to {} of {}",
-            entry.kernel.name,
-            file.name,
-            self.file + 1,
-            entry.files.len(),
-            first + 1,
-            (first + room).min(lines.len()),
-            lines.len()
-        );
-        pane.heading(&title);
+        pane.heading(&title(first + 1, (first + room).min(lines.len())));
         let digits = lines.len().to_string().len();
         let numbered = lines.into_iter().enumerate().skip(first).map(|(at, line)| {
             let mut spans = vec![Span::styled(format!("{:>digits$} ", at + 1), theme.muted())];
@@ -202,7 +202,8 @@ impl Panel for KernelsPanel {
             let table = self.list_table();
             let mut facts = vec![Line::default()];
             facts.extend(Self::facts(kernel.kernel, area.width, pane.theme));
-            return table.draw_over(facts, area.height.saturating_sub(table.height()), pane);
+            let listed = table.height(area.width.into());
+            return table.draw_over(facts, area.height.saturating_sub(listed), pane);
         }
         let mut body = area;
         if area.width >= 100 {

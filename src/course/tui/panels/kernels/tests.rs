@@ -92,6 +92,39 @@ fn kernels_listed_described_and_shown_in_source() {
 }
 
 #[test]
+fn what_a_kernel_does_is_whole_in_the_list_at_every_size() {
+    let panel = KernelsPanel::new(kernels());
+    // Within the frame of the smallest terminal, and of the usual ones.
+    for (width, height) in [(58, 17), (78, 21), (118, 37), (198, 47)] {
+        let area = Rect::new(0, 0, width, height);
+        let mut buffer = Buffer::empty(area);
+        panel.draw(Pane::new(area, &mut buffer, &Theme::default()));
+        let shown = sheet::text(&buffer);
+        for kernel in KERNELS {
+            let words: Vec<&str> = kernel.summary.split(' ').collect();
+            let column = shown
+                .lines()
+                .next()
+                .and_then(|line| line.find("what it does"));
+            let column = column.expect("the column");
+            // Only this column of the list, without the facts below it.
+            let cells = shown.lines().take_while(|line| !line.is_empty());
+            let cells = cells.map(|line| line.chars().skip(column).collect::<String>());
+            let cells: Vec<String> = cells.collect();
+            let cells = cells.join(" ");
+            let cells: Vec<&str> = cells.split_whitespace().collect();
+            let mut next = cells.iter();
+            // The launches of a row may stand between two lines of it.
+            let is_whole = words.iter().all(|word| next.any(|cell| cell == word));
+            assert!(
+                is_whole && !shown.contains('…'),
+                "{words:?} at {width}:\n{shown}"
+            );
+        }
+    }
+}
+
+#[test]
 fn every_kernel_of_this_project_is_drawn_at_any_size() {
     let mut panel = KernelsPanel::new(kernels());
     for number in 1..=panel.kernels.len() {

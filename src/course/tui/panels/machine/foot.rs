@@ -8,7 +8,7 @@ use tinyllama_machine::{
 };
 
 use super::{MachinePanel, NO_TIME, lanes};
-use crate::tui::{Pane, Theme, cut};
+use crate::tui::{Pane, Theme, width, wrap};
 use tinyllama_base::{plain, plural};
 
 /// Columns of a register with its value.
@@ -47,28 +47,29 @@ impl MachinePanel {
             scalars.len(),
             VCC + 2
         );
-        let plainly = |text: String, style: Style| Line::styled(cut(&text, wide, theme), style);
+        let plainly = |text: String, style: Style| match width(&text) <= wide {
+            true => vec![Line::styled(text, style)],
+            false => wrap(vec![Span::styled(text, style)], wide),
+        };
         let (effect, style) = match (record, &self.trace.stopped) {
             (None, Some(error)) => (error.fault.to_string(), theme.bad()),
             (Some(record), _) => (self.effect(instruction, record), theme.text()),
             (None, None) => (String::new(), theme.text()),
         };
         let other = self.other_side().into_iter();
-        let other = other.map(|text| plainly(text, theme.bad()));
-        let mut foot = vec![
-            plainly(source, theme.emphasis()),
-            plainly(instruction.text.replace('\t', " "), theme.code()),
-            plainly(effect, style),
-            Line::from_iter([
-                Span::raw(before),
-                Span::styled(lane, theme.selection()),
-                Span::raw(format!("{after} {active:>2} on")),
-            ]),
-            plainly(self.operands(instruction), theme.text()),
-            plainly(alive, theme.text()),
-            plainly(NO_TIME.into(), theme.muted()),
-        ];
-        foot.splice(3..3, other);
+        let other = other.flat_map(|text| plainly(text, theme.bad()));
+        let mut foot = plainly(source, theme.emphasis());
+        foot.extend(plainly(instruction.text.replace('\t', " "), theme.code()));
+        foot.extend(plainly(effect, style));
+        foot.extend(other);
+        foot.push(Line::from_iter([
+            Span::raw(before),
+            Span::styled(lane, theme.selection()),
+            Span::raw(format!("{after} {active:>2} on")),
+        ]));
+        foot.extend(plainly(self.operands(instruction), theme.text()));
+        foot.extend(plainly(alive, theme.text()));
+        foot.extend(plainly(NO_TIME.into(), theme.muted()));
         foot
     }
 

@@ -243,14 +243,17 @@ impl Panel for MachinePanel {
 
     fn paint(&self, pane: &mut Pane) {
         let [x, y, z] = self.trace.start.workgroup;
-        let place = format!(
-            "workgroup {x},{y},{z}  wave {} of {}  step {} of {}  lane {}",
-            self.wave + 1,
-            self.trace.history.waves().len(),
-            self.at + 1,
-            self.rows(),
-            self.lane
-        );
+        let (wave, waves) = (self.wave + 1, self.trace.history.waves().len());
+        let (step, steps, lane) = (self.at + 1, self.rows(), self.lane);
+        // The name of the section has to stand next to it.
+        let place = match pane.width() {
+            0..80 => {
+                format!("group {x},{y},{z}  wave {wave}/{waves}  step {step}/{steps}  lane {lane}")
+            }
+            _ => format!(
+                "workgroup {x},{y},{z}  wave {wave} of {waves}  step {step} of {steps}  lane {lane}"
+            ),
+        };
         let names = match pane.width() > 20 + width(&place) {
             true => self.tabs.line(&NAMES, pane.width(), pane.theme),
             false => self.tabs.line(&NAMES, 0, pane.theme),

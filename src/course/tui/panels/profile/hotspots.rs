@@ -77,7 +77,7 @@ impl HotspotTable {
             let bar = theme.glyphs.bar[0].repeat((share * BAR as f64).round() as usize);
             let mut row = vec![
                 Cell::from(kernel.name.as_str()),
-                percent(kernel.percent).into(),
+                percent(kernel.percent / 100.0).into(),
                 Cell::new(bar, Tone::Emphasis),
                 time(kernel.total_ns).into(),
                 grouped(kernel.calls).into(),

@@ -35,7 +35,8 @@ impl Panel for TablesPanel {
             title.push_str(&format!(" ({} of {})", self.at + 1, self.tables.len()));
         }
         pane.heading(&title);
-        let table = TableView::from_text(text).with_cursor(&self.cursor);
+        let table = TableView::from_text(text).folded();
+        let table = table.with_cursor(&self.cursor);
         let selected = table.selected.and_then(|row| text.rows.get(row)?.first());
         let name = selected.filter(|name| width(name) > SHORT_NAME);
         let name = name.map(|name| paragraph(name, wide, theme.code()));

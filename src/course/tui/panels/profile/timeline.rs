@@ -166,9 +166,7 @@ impl Timeline {
         let profile = &self.import.profile;
         let mut lines = vec![Line::default()];
         for activity in &self.activities {
-            let idle = activity
-                .idle_share()
-                .map_or_else(String::new, |share| percent(100.0 * share));
+            let idle = activity.idle_share().map_or_else(String::new, percent);
             let text = format!(
                 "{}: idle {idle} of {} between its first kernel and its last, in {} gaps",
                 device_label(profile, activity.process, activity.agent),

@@ -14,6 +14,7 @@ use crate::tui::{
     Action, Effect, Effects, Handler, KeyBinding, Message, Model, Pane, Panel, PanelAction,
     PanelCommand, Scroll, Snippet, TaskContext, both_ends,
 };
+use tinyllama_base::whole_percent;
 
 pub const PANEL: KeyBinding = (
     Action::Panel("report"),
@@ -64,7 +65,7 @@ impl Panel for ReportPanel {
         let first = self.scroll.first(lines.len(), room);
         let place = match lines.len().saturating_sub(room) {
             0 => "all of it".to_owned(),
-            last => format!("{} %", 100 * first / last),
+            last => whole_percent(first as f64 / last as f64),
         };
         let path = format!("To be written to {}", self.path.display());
         let theme = pane.theme;

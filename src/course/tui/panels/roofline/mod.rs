@@ -13,7 +13,7 @@ use crate::tui::{
     PlotAxis, PlotSeries, PlotShape, Scale, TableView, Tabs, Theme, Tone, paragraph, plain_number,
 };
 use tinyllama_base::roofline::{CeilingSource, Grain, RooflineLimit};
-use tinyllama_base::{Align, Ceiling, Point, Roofline};
+use tinyllama_base::{Align, Ceiling, Point, Roofline, percent};
 
 /// The picture and the table become two sections if they do not fit together.
 const SECTIONS: usize = 2;
@@ -27,6 +27,8 @@ pub struct RooflinePanel {
     cursor: Cursor,
     /// Arguments of the command that measures the ceilings, if there are none yet.
     calibrate: Option<Vec<String>>,
+    /// True if the last draw showed picture and table together.
+    together: std::cell::Cell<bool>,
 }
 
 impl RooflinePanel {
@@ -63,7 +65,7 @@ impl RooflinePanel {
                     _ if share >= 0.6 => Tone::Good,
                     _ => Tone::Plain,
                 };
-                Cell::new(format!("{:.1} %", 100.0 * share), tone)
+                Cell::new(percent(share), tone)
             });
             table.rows.push(vec![
                 format!("{} {}", letter.unwrap_or(' '), name(point)).into(),
@@ -146,15 +148,15 @@ impl RooflinePanel {
         let Some(judgement) = self.roofline.ceilings.judge(point) else {
             return format!("{name}: no ceiling to compare it with.");
         };
-        let reached = 100.0 * judgement.share;
+        let reached = percent(judgement.share);
         let (label, source) = (&judgement.ceiling.label, judgement.ceiling.source);
         match judgement.bound {
             RooflineLimit::Overhead => format!(
-                "{name} reaches only {reached:.1} % of {label} ({source}), its nearest limit: something that is not in this picture takes its time, such as launching, waiting or too little parallel work."
+                "{name} reaches only {reached} of {label} ({source}), its nearest limit: something that is not in this picture takes its time, such as launching, waiting or too little parallel work."
             ),
-            bound => format!(
-                "{name} is bound by {bound}: it reaches {reached:.1} % of {label} ({source})."
-            ),
+            bound => {
+                format!("{name} is bound by {bound}: it reaches {reached} of {label} ({source}).")
+            }
         }
     }
 }
@@ -186,6 +188,7 @@ impl Panel for RooflinePanel {
         }
         let table = self.table();
         let [picture, figures] = self.areas(pane.area, &table);
+        self.together.set(picture.height > 0 && figures.height > 0);
         if let Some(plot) = self.plot() {
             plot.draw(&mut pane.sub_pane(picture));
         } else {
@@ -193,7 +196,10 @@ impl Panel for RooflinePanel {
                 .remark("No picture: nothing here computes.");
         }
         let detail = self.detail(figures.width, pane.theme);
-        let least = figures.height.min(table.height()).min(4);
+        let least = figures
+            .height
+            .min(table.height(figures.width.into()))
+            .min(4);
         table.draw_over(detail, figures.height - least, &mut pane.sub_pane(figures));
     }
 
@@ -225,11 +231,10 @@ impl Panel for RooflinePanel {
             0 => "table",
             _ => "picture",
         };
-        let others = [
-            (PanelAction::Down, "next point"),
-            (PanelAction::NextSection, other),
-        ];
-        measure.into_iter().chain(others).collect()
+        let turn = (PanelAction::NextSection, other);
+        let turn = (!self.together.get()).then_some(turn);
+        let down = (PanelAction::Down, "next point");
+        measure.into_iter().chain([down]).chain(turn).collect()
     }
 }
 
@@ -245,7 +250,7 @@ impl RooflinePanel {
             return [picture, figures];
         }
         if area.height >= 18 && area.width >= 76 {
-            let wanted = table.height().saturating_add(6);
+            let wanted = table.height(area.width.into()).saturating_add(6);
             let below = wanted.clamp(8, area.height / 2);
             return Layout::vertical([area.height - below, below]).areas(area);
         }

@@ -45,7 +45,7 @@ fn load(context: &TaskContext, wanted: Option<&String>) -> Result<RooflinePanel,
     runs.sort_by_key(|(id, _)| std::cmp::Reverse((Some(*id) == wanted, *id)));
     let counted = runs.into_iter().find_map(|(id, run)| {
         let known = context.runs.get(id).ok()??;
-        known.parts.as_ref()?;
+        known.reported.parts.as_ref()?;
         let measured = MeasuredRun::read(&known.path).ok()?;
         Some((measured, run.recording.as_ref()))
     });

@@ -9,7 +9,7 @@ use crate::tui::panels::text::{labelled, plus_minus};
 use crate::tui::run_view::gpu::Chosen;
 use crate::tui::run_view::measured::measured;
 use crate::tui::{NOT_REPORTED, bar, count, width};
-use tinyllama_base::human_bytes;
+use tinyllama_base::{human_bytes, percent, whole_percent};
 
 impl FigurePage<'_> {
     pub(super) fn launches(&mut self) {
@@ -76,7 +76,7 @@ impl FigurePage<'_> {
             return;
         };
         let share = reserved.or(in_use).unwrap_or(0) as f64 / all.max(1) as f64;
-        let text = format!(" {:.1} % of {}", 100.0 * share, human_bytes(all));
+        let text = format!(" {} of {}", percent(share), human_bytes(all));
         let room = self.room(LABEL + width(&text)).min(16);
         let (full, empty) = bar(share, room, self.theme);
         self.lines.push(Line::from(vec![
@@ -131,7 +131,8 @@ fn gpu_lines(gpu: &GpuStatus) -> Vec<String> {
     let figures = [
         gpu.temperature.map(|degrees| format!("{degrees:.0} C")),
         gpu.power.map(|watts| format!("{watts:.0} W")),
-        gpu.busy.map(|percent| format!("{percent:.0} % busy")),
+        gpu.busy
+            .map(|busy| format!("{} busy", whole_percent(busy / 100.0))),
     ];
     let figures: Vec<String> = figures.into_iter().flatten().collect();
     let memory = gpu.memory_used;

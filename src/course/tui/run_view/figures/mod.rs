@@ -9,7 +9,8 @@ use super::measured::{MedianStepTime, measured, middle};
 use super::state::RunState;
 use crate::analysis::Metric;
 use crate::tui::{NOT_REPORTED, Theme, bar, labelled, milliseconds, paragraph, width};
-use tinyllama_base::Interval;
+use tinyllama_base::{Interval, factor, percent};
+use tinyllama_contract::Synchronize;
 
 /// Columns of the names on the left.
 const LABEL: usize = 11;
@@ -139,17 +140,26 @@ impl FigurePage<'_> {
         }
         if let Some(missing) = time.missing() {
             self.part("in no part", missing, time.total, self.theme.warning());
-            let share = 100.0 * missing / time.total;
+            let share = percent(missing / time.total);
             if self.state.synchronized() == Some(false) {
-                self.warning(&format!(
-                    "{share:.0} % of the step is in no part: the clock was read before the device had finished"
-                ));
+                let why = if self.is_puzzle() {
+                    ""
+                } else {
+                    ": the clock was read before the device had finished"
+                };
+                self.warning(&format!("{share} of the step is in no part{why}"));
             }
-        } else if self.state.synchronized() == Some(false) {
+        } else if self.state.synchronized() == Some(false) && !self.is_puzzle() {
             self.warning(
                 "not synchronized: the device may still be at work when the clock is read",
             );
         }
+    }
+
+    /// True for a stage whose clock is the mistake that the learner has to find.
+    fn is_puzzle(&self) -> bool {
+        let hello = self.state.hello.as_ref();
+        hello.is_some_and(|hello| hello.synchronize == Synchronize::HostParts.name())
     }
 
     /// Compares with the same command's last run, and names the range that chance alone explains.
@@ -160,8 +170,9 @@ impl FigurePage<'_> {
         else {
             return;
         };
-        let times = self.theme.glyphs.times;
-        let mut text = format!("{value:.2}{times} the step of last time ({low:.2} to {high:.2})");
+        let ratio = self.theme.ratio(value);
+        let (lowest, highest) = (factor(low), factor(high));
+        let mut text = format!("{ratio} the step of last time ({lowest} to {highest})");
         if low <= 1.0 && high >= 1.0 {
             text += ": these runs cannot decide it";
         }
@@ -206,9 +217,8 @@ impl FigurePage<'_> {
             None => format!("{} {expected}", prediction.label),
             Some(None) => expected,
             Some(Some(value)) if prediction.value != 0.0 => {
-                let times = self.theme.glyphs.times;
-                let ratio = value / prediction.value;
-                format!("{expected}: it is {ratio:.2}{times}")
+                let ratio = self.theme.ratio(value / prediction.value);
+                format!("{expected}: it is {ratio}")
             }
             Some(Some(value)) => format!("{expected}: it is {}", prediction.unit.show(value)),
         };
@@ -216,7 +226,7 @@ impl FigurePage<'_> {
     }
 }
 
-/// Three significant digits, or the whole number.
+/// Three significant digits, so that a figure and its spread fit one line of a narrow screen.
 fn three_digits(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 100.0 => 0,

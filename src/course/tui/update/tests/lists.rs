@@ -118,6 +118,17 @@ fn the_palette_runs_a_command_with_its_flags() {
 }
 
 #[test]
+fn the_palette_finds_a_page_by_the_heading_that_texts_name() {
+    let mut script = Script::with_course(Course::load(&CourseSource::BuiltIn).unwrap());
+    script.open(StepRef::new("welcome", "the-model"));
+    script.keys(":");
+    script.type_text("what was measured");
+    script.keys("enter");
+    let look = script.look();
+    assert!(look.contains("What was measured, and on what"), "{look}");
+}
+
+#[test]
 fn up_in_the_palette_goes_back_through_what_was_chosen() {
     let mut script = in_the_first_lesson();
     let [older, newer] = ["runs so far", "outline"];

@@ -9,37 +9,13 @@ use crate::device::driver::{
     CompileRequest, LaunchSettings, Properties, RuntimeCompiler, SourceCode, Vendor,
 };
 use crate::model::{ModelConfig, Preset};
-use crate::targets::v4::tests::{batch, fresh_seed, oracle, weights};
+use crate::targets::v4::tests::{batch, config, fresh_seed, oracle, weights};
 use crate::targets::v4::{Concurrency, HostExecutor, ScheduleTrainer, replays};
 use crate::train::{Synchronize, adamw};
 use tinyllama_base::statistics::relative_difference as difference;
 
 const PRECISIONS: [GemmPrecision; 3] =
     [GemmPrecision::F32, GemmPrecision::Tf32, GemmPrecision::Bf16];
-
-fn config(
-    [
-        vocabulary,
-        hidden,
-        layers,
-        heads,
-        kv_heads,
-        ffn,
-        sequence_length,
-        batch_size,
-    ]: [usize; 8],
-) -> ModelConfig {
-    ModelConfig {
-        vocabulary,
-        hidden,
-        layers,
-        heads,
-        kv_heads,
-        ffn,
-        sequence_length,
-        batch_size,
-    }
-}
 
 /// Three models: whole vectors and several tiles; single elements and one key; three heads per key head.
 fn shapes() -> [ModelConfig; 3] {

@@ -6,9 +6,9 @@ use crate::train::adamw;
 use tinyllama_base::statistics::relative_difference as difference;
 use tinyllama_contract::Synchronize;
 
-/// Shapes that are not multiples of tiles and groups.
-fn awkward() -> Vec<ModelConfig> {
-    let config = |[
+/// The model of these sizes, in the order of its fields.
+pub fn config(
+    [
         vocabulary,
         hidden,
         layers,
@@ -17,18 +17,22 @@ fn awkward() -> Vec<ModelConfig> {
         ffn,
         sequence_length,
         batch_size,
-    ]: [usize; 8]| {
-        ModelConfig {
-            vocabulary,
-            hidden,
-            layers,
-            heads,
-            kv_heads,
-            ffn,
-            sequence_length,
-            batch_size,
-        }
-    };
+    ]: [usize; 8],
+) -> ModelConfig {
+    ModelConfig {
+        vocabulary,
+        hidden,
+        layers,
+        heads,
+        kv_heads,
+        ffn,
+        sequence_length,
+        batch_size,
+    }
+}
+
+/// Shapes that are not multiples of tiles and groups.
+fn awkward() -> Vec<ModelConfig> {
     vec![
         config([11, 12, 2, 6, 3, 10, 7, 3]),
         config([29, 24, 1, 4, 4, 31, 129, 1]),
