@@ -95,11 +95,11 @@ fn calls_a_step_are_of_the_counted_steps_and_of_nothing_else() {
             match found.kernels[0].calls_per_step {
                 Some(_) => insta::assert_snapshot!(
                     header,
-                    @"kernel  calls  total  mean   min   max  share  calls a step"
+                    @"kernel  calls  total  mean   min   max   share  calls a step"
                 ),
                 None => insta::assert_snapshot!(
                     header,
-                    @"kernel  calls  total  mean   min   max  share"
+                    @"kernel  calls  total  mean   min   max   share"
                 ),
             }
         }
@@ -196,7 +196,7 @@ fn a_share_of_counters_from_two_passes_is_no_more_than_all() {
         .map(|table| table.render(100))
         .collect();
     let busy = text.lines().find(|line| line.contains("GPU busy")).unwrap();
-    assert!(busy.contains(" 100 %"), "{text}");
+    assert!(busy.contains(" 100.0 %"), "{text}");
     assert!(text.contains("100.4 %"), "{text}");
 }
 

@@ -117,7 +117,7 @@ fn unchecked_parts_are_listed_next_to_the_learner() {
 fn without_times(warnings: &str) -> String {
     let lines: Vec<&str> = warnings
         .lines()
-        .filter(|line| !line.contains(" minutes "))
+        .filter(|line| !line.contains(" of attention "))
         .collect();
     lines.join("\n")
 }
