@@ -10,7 +10,7 @@ pub fn time(ns: f64) -> String {
     }
 }
 
-/// Formats milliseconds with three or four significant digits.
+/// Formats milliseconds, [`rounded`].
 pub fn milliseconds(ms: f64) -> String {
     format!("{} ms", rounded(ms))
 }
@@ -83,7 +83,8 @@ pub fn times(ratio: f64) -> String {
     format!("{}x", factor(ratio))
 }
 
-/// Rounds to three or four significant digits, without an exponent while that stays readable.
+/// Rounds to four significant digits, but to at most three decimals and to a whole number at least. A value below 0.001
+/// gets an exponent.
 pub fn rounded(value: f64) -> String {
     let size = value.abs();
     match size {

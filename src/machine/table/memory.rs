@@ -2,6 +2,7 @@
 
 use super::Entry;
 use super::lanes::find_exchange;
+use super::places::{Places, Shared};
 use crate::core::{Core, Outcome};
 use crate::error::Fault;
 use crate::instruction::{Atomic, Instruction, MemoryKind, MemoryOp, Run, Space};
@@ -275,31 +276,6 @@ fn access<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     Ok(())
 }
 
-/// The addresses of one access: of each lane the sum of `start` and its two words.
-struct Places<const N: usize> {
-    start: u64,
-    low: [u32; N],
-    high: [u32; N],
-    mask: u64,
-}
-
-impl<const N: usize> Places<N> {
-    #[inline(always)]
-    fn of(&self, lane: usize) -> u64 {
-        let own = u64::from(self.low[lane]) | u64::from(self.high[lane]) << 32;
-        self.start.wrapping_add(own) & self.mask
-    }
-
-    #[inline(always)]
-    fn shared(&self, is_full: bool) -> Shared {
-        // Nearly all lanes of a wave have the same upper word.
-        match Shared::find(&self.high, is_full) {
-            Shared::All => Shared::find(&self.low, is_full),
-            _ => Shared::No,
-        }
-    }
-}
-
 /// Calls `f` for every lane in EXEC.
 #[inline(always)]
 fn for_active(exec: u64, mut f: impl FnMut(usize) -> Outcome) -> Outcome {
@@ -371,84 +347,6 @@ fn access_element<const N: usize, const B: usize>(
     }
 }
 
-/// Which lanes read the same place. One lane of each such group reads for all of them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shared {
-    No,
-    /// All lanes.
-    All,
-    /// The lanes of each row of 16.
-    InRows,
-    /// The lanes of each column: every row of 16 reads what the first one reads.
-    InColumns,
-}
-
-impl Shared {
-    #[inline(always)]
-    fn find<const N: usize>(words: &[u32; N], is_full: bool) -> Shared {
-        let rows = words.as_chunks::<16>().0;
-        let (mut in_all, mut in_rows, mut in_columns) = ([0; 16], [0; 16], [0; 16]);
-        for row in rows {
-            for (lane, word) in row.iter().enumerate() {
-                in_all[lane] |= word ^ words[0];
-                in_rows[lane] |= word ^ row[0];
-                in_columns[lane] |= word ^ rows[0][lane];
-            }
-        }
-        let is_zero =
-            |differences: [u32; 16]| differences.iter().fold(0, |all, one| all | one) == 0;
-        if is_zero(in_all) {
-            Shared::All
-        } else if is_full && is_zero(in_rows) {
-            Shared::InRows
-        } else if is_full && is_zero(in_columns) {
-            Shared::InColumns
-        } else {
-            Shared::No
-        }
-    }
-
-    /// Returns the lanes in EXEC that read.
-    fn readers(self, exec: u64) -> u64 {
-        match self {
-            Shared::No => exec,
-            Shared::All => exec & exec.wrapping_neg(),
-            Shared::InRows => exec & 0x0001_0001_0001_0001,
-            Shared::InColumns => exec & 0xffff,
-        }
-    }
-
-    /// Returns bits of the readers as bits of all lanes in EXEC.
-    fn spread_bits(self, bits: u64, exec: u64) -> u64 {
-        exec & match self {
-            Shared::No => bits,
-            Shared::All if bits == 0 => 0,
-            Shared::All => exec,
-            Shared::InRows => bits.wrapping_mul(0xffff),
-            Shared::InColumns => bits.wrapping_mul(0x0001_0001_0001_0001),
-        }
-    }
-
-    /// Puts the readers' words into all lanes of their groups.
-    #[inline(always)]
-    fn spread<const N: usize>(self, words: &mut [u32; N], reader: usize) {
-        let (rows, _) = words.as_chunks_mut::<16>();
-        match self {
-            Shared::No => {}
-            Shared::All => *words = [words[reader]; N],
-            Shared::InRows => {
-                for row in rows {
-                    *row = [row[0]; 16];
-                }
-            }
-            Shared::InColumns => {
-                let first = rows[0];
-                rows.fill(first);
-            }
-        }
-    }
-}
-
 /// Loads one element in every lane.
 #[inline(always)]
 fn load_lanes<const N: usize, const B: usize>(
@@ -458,10 +356,10 @@ fn load_lanes<const N: usize, const B: usize>(
     data: &Operand,
 ) -> Outcome {
     let exec = c.wave.exec();
-    let shared = match memory.space {
-        _ if B < 4 => Shared::No,
-        Space::Scratch => Shared::No,
-        _ => places.shared(exec == c.wave.all_lanes()),
+    let shared = if B < 4 || memory.space == Space::Scratch {
+        Shared::No
+    } else {
+        places.shared(exec == c.wave.all_lanes())
     };
     let readers = shared.readers(exec);
     let mut unwritten = 0_u64;
@@ -481,6 +379,7 @@ fn load_lanes<const N: usize, const B: usize>(
         Ok(())
     })?;
     if shared != Shared::No {
+        // With no lane in EXEC there is no reader, and nothing is written.
         let reader = readers.trailing_zeros() as usize & (N - 1);
         for row in 0..(B / 4) as u16 {
             let mut words = c.wave.row::<N>(data, row);

@@ -9,6 +9,7 @@ mod lanes;
 mod matrix;
 mod memory;
 mod packed;
+mod places;
 mod scalar;
 mod vector;
 mod wide;
