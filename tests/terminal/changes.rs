@@ -59,6 +59,20 @@ fn wait_for_words(terminal: &Terminal, text: &str) {
     terminal.wait_until(text, |terminal| flowing(&terminal.text()).contains(text));
 }
 
+/// A lesson's title and a step's do not fit the frame of a narrow screen together.
+#[test]
+fn a_presented_step_has_its_whole_title_at_60_columns() {
+    let class = TestClass::with(&["ada"]);
+    class.instructor(&["pin", "swiglu-and-graph-fusion"]);
+    let terminal = class.terminal(&["instructor"], 60, 20);
+    terminal.wait_for("1 learner");
+    terminal.send("v");
+    wait_for_words(&terminal, "A gate and a chain of small operations");
+    let text = terminal.text();
+    let lesson = "┌ Fusing what lies between the matrix products (1 of ";
+    assert!(text.contains(lesson), "{text}");
+}
+
 #[test]
 fn a_pinned_lesson_is_marked_has_a_key_and_stays_among_the_messages() {
     let class = TestClass::with(&[]);

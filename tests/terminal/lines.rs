@@ -198,7 +198,8 @@ fn torn_sentences(terminal: &Terminal) -> Vec<String> {
 #[test]
 fn sentences_of_commands_break_between_words_and_commands_stay_whole() {
     let class = changes::TestClass::with(&["ada"]);
-    let shown: [&[&str]; 8] = [
+    let shown: [&[&str]; 9] = [
+        &["doctor"],
         &["lessons", "show", "first-baseline"],
         &["lessons", "show", "first-baseline", "--answers"],
         &["lessons", "show", "foundation", "--slides"],
@@ -229,6 +230,9 @@ fn sentences_of_commands_break_between_words_and_commands_stay_whole() {
     let command =
         "--flops --qkv-fusion off --flash-attention off --swiglu-fusion off --graph-fusion off";
     narrow.wait_until(command, |terminal| terminal.written().contains(command));
+    let narrow = class.terminal(&["doctor"], 60, 2000);
+    let remedy = "`PATH=\"$PWD/.ci/hipconfig:$PATH\" cargo build --release --features rocm`";
+    narrow.wait_until(remedy, |terminal| terminal.written().contains(remedy));
     // Everything but a terminal gets the lines as they are written.
     let piped = class.process(&["lessons", "show", "first-baseline"]);
     let piped = { piped }.output().unwrap().stdout;

@@ -94,8 +94,7 @@ const FILES_LISTED: usize = 40;
 pub fn text(import: &Import, view: &ViewArgs, parts: &KernelParts) -> anyhow::Result<String> {
     let mut text = String::new();
     for taken in import.taken.iter().take(FILES_LISTED) {
-        let (path, format, rows) = (taken.path.display(), taken.format, taken.rows);
-        writeln!(text, "read  {path}: {format}, {rows} rows")?;
+        writeln!(text, "read  {taken}")?;
     }
     for passed in import.passed_over.iter().take(FILES_LISTED) {
         writeln!(text, "left  {}: {}", passed.path.display(), passed.reason)?;

@@ -10,14 +10,14 @@ use crate::lesson::Course;
 use crate::session::progress::progress;
 use crate::session::{Access, SessionState, access};
 use crate::tui::markdown::wrap::{NO_BREAK, hanging_whole};
-use crate::tui::{Theme, markdown};
+use crate::tui::{self, Theme, markdown};
 use crate::tutor::{TutorOptions, say};
 
 /// Most columns of the text.
 pub const WIDTH: usize = 78;
 
 /// Longer lines of a command's output are hard to read.
-pub const LONGEST_LINE: usize = 100;
+pub const LONGEST_LINE: usize = tui::LONGEST_LINE as usize;
 
 /// Columns of the terminal on standard output; `None` for a pipe or a file, whose lines stay whole.
 pub fn terminal_columns() -> Option<usize> {

@@ -22,7 +22,7 @@ pub mod view;
 pub use actions::{Handler, KeyBinding};
 pub use highlight::Highlighter;
 pub use keys::{Action, Area, Key, KeyMap};
-pub use markdown::wrap::{hanging, wrap, wrap_plain};
+pub use markdown::wrap::{LONGEST_LINE, hanging, wrap, wrap_plain};
 pub use message::{
     Effect, Effects, HandOver, Message, News, ProfileMessage, Reply, RunId, SessionRequest,
     both_effects,

@@ -15,6 +15,7 @@ mod selection;
 mod table;
 mod text_table;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -26,6 +27,7 @@ use self::records::Records;
 use self::sample::FileSample;
 use self::table::{CsvRow, CsvTable};
 use crate::profiler::model::{ProcessId, Profile};
+use tinyllama_base::plural;
 
 /// A file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +35,13 @@ pub struct FileRead {
     pub path: PathBuf,
     pub format: &'static ProfileFormat,
     pub rows: u64,
+}
+
+impl fmt::Display for FileRead {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        let (path, rows) = (self.path.display(), plural(self.rows as usize, "row"));
+        write!(out, "{path}: {}, {rows}", self.format)
+    }
 }
 
 /// A file that was not read.

@@ -298,9 +298,6 @@ impl App for Board<'_> {
                     inside.heading(step);
                     inside.take(1);
                 }
-                if self.presented.is_some() {
-                    inside.area.width = inside.area.width.min(view::LONGEST_LINE);
-                }
                 page.draw(inside);
                 if area.height < 3 {
                     return None;

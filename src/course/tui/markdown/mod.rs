@@ -7,7 +7,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use ratatui::prelude::{Line, Modifier, Span, Style};
 
 use self::table::MarkdownTable;
-use self::wrap::{NO_BREAK, folded, hanging, hanging_whole};
+use self::wrap::{LONGEST_LINE, NO_BREAK, folded, hanging, hanging_whole};
 use crate::tui::{Highlighter, Theme};
 
 /// Renders `text` in lines of at most `width` columns; single long words and code may exceed it.
@@ -279,7 +279,11 @@ impl<'a> MarkdownWriter<'a> {
         }
         let spans = std::mem::take(&mut self.spans);
         let (first, rest) = self.indents();
-        let width = self.width.max(rest.chars().count() + 8);
+        let most = match self.is_for_lines {
+            true => self.width,
+            false => self.width.min(LONGEST_LINE.into()),
+        };
+        let width = most.max(rest.chars().count() + 8);
         let [first, rest] = [first, rest].map(|text| Span::styled(text, self.theme.accent()));
         self.lines.extend(match self.is_for_lines {
             true => hanging_whole(vec![first], rest, spans, width),

@@ -4,6 +4,9 @@ use ratatui::prelude::{Line, Span, Style};
 use unicode_width::UnicodeWidthChar;
 use unicode_width::UnicodeWidthStr;
 
+/// Longer lines of prose are hard to read.
+pub const LONGEST_LINE: u16 = 100;
+
 /// Words on both sides of it stay in one line.
 pub const NO_BREAK: char = '\u{a0}';
 
@@ -96,8 +99,9 @@ fn hang(
     lines
 }
 
-/// Wraps plain text to at most `width` columns and keeps its own line breaks.
+/// Wraps plain text to at most `width` columns, or [`LONGEST_LINE`], and keeps its own line breaks.
 pub fn wrap_plain(text: &str, width: usize, style: Style) -> Vec<Line<'static>> {
+    let width = width.min(LONGEST_LINE.into());
     text.lines()
         .flat_map(|line| wrap(vec![Span::styled(line.to_string(), style)], width))
         .collect()

@@ -5,7 +5,7 @@ use unicode_truncate::UnicodeTruncateStr;
 use unicode_width::UnicodeWidthStr;
 
 use crate::analysis::Metric;
-use crate::tui::{Theme, hanging, wrap};
+use crate::tui::{LONGEST_LINE, Theme, hanging, wrap};
 
 /// Replaces an unknown figure, which never becomes 0.
 pub use tinyllama_base::units::{NOT_REPORTED, count, duration, grouped, milliseconds};
@@ -48,8 +48,9 @@ pub fn cut_middle(text: &str, most: usize, theme: &Theme) -> String {
     format!("{front}{ellipsis}{back}")
 }
 
-/// Wraps text as one paragraph in one style; returns at least one line.
+/// Wraps text as one paragraph in one style, in lines of at most [`LONGEST_LINE`]; returns at least one line.
 pub fn paragraph(text: &str, width: u16, style: Style) -> Vec<Line<'static>> {
+    let width = width.min(LONGEST_LINE);
     wrap(vec![Span::styled(text.to_owned(), style)], width.into())
 }
 
@@ -73,7 +74,8 @@ const NAME_LINES: usize = 3;
 
 /// The full name of a kernel for below a table. Generated names are long, and their ends tell them apart.
 pub fn name_lines(name: &str, width: u16, theme: &Theme) -> Vec<Line<'static>> {
-    let name = paragraph(name, width, theme.code()).into_iter();
+    let name = vec![Span::styled(name.to_owned(), theme.code())];
+    let name = wrap(name, width.into()).into_iter();
     std::iter::once(Line::default())
         .chain(name.take(NAME_LINES))
         .collect()

@@ -6,6 +6,7 @@ use signal_hook::low_level::signal_name;
 
 use super::state::RunState;
 use crate::session::RunExit;
+use crate::tui::markdown::wrap::NO_BREAK;
 use crate::tui::{Theme, bar, both_ends, cut, duration, paragraph, width};
 use crate::tutor::{RunEnding, say};
 use tinyllama_base::whole_percent;
@@ -16,7 +17,8 @@ pub fn lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     let elapsed = Span::styled(duration(state.clock), theme.muted());
     let left = wide.saturating_sub(u16::try_from(elapsed.width() + 1).unwrap_or(0));
     // Two runs may differ in what stands at its end.
-    let mut place = paragraph(&place(state), left, theme.text()).into_iter();
+    let place = paragraph(&place(state), left, theme.text());
+    let mut place = place.into_iter().map(with_blanks);
     let first = place.next().unwrap_or_default();
     let second = match &state.ended {
         None => progress(state, wide, theme),
@@ -28,6 +30,14 @@ pub fn lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
         lines.extend(paragraph(&round.text(state.clock), wide, theme.accent()));
     }
     lines
+}
+
+/// What no line may break has served its purpose in a broken text.
+fn with_blanks(mut line: Line<'static>) -> Line<'static> {
+    for span in &mut line.spans {
+        span.content = span.content.replace(NO_BREAK, " ").into();
+    }
+    line
 }
 
 /// A text such as `v1 on NVIDIA H200 (cuda, sm_90), bf16`. For a recording, its label comes first.
@@ -49,15 +59,15 @@ fn made(state: &RunState) -> String {
         return format!("{}: {doing}", state.context.target);
     };
     let backend = match &hello.arch {
-        Some(arch) => format!("{}, {arch}", hello.backend),
+        Some(arch) => format!("{},{NO_BREAK}{arch}", hello.backend),
         None => hello.backend.clone(),
     };
     if state.context.recording.is_some() {
         // The recording's label names the device.
-        return format!("{} ({backend}), {}", hello.target, hello.dtype);
+        return format!("{} ({backend}),{NO_BREAK}{}", hello.target, hello.dtype);
     }
     format!(
-        "{} on {} ({backend}), {}",
+        "{} on {} ({backend}),{NO_BREAK}{}",
         hello.target, hello.device, hello.dtype
     )
 }

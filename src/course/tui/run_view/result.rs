@@ -7,7 +7,7 @@ use super::measured::measured;
 use super::state::RunState;
 use crate::lesson::Verdict;
 use crate::tui::markdown::wrap::hanging;
-use crate::tui::{Theme, both_ends, cut, markdown, verdict, width};
+use crate::tui::{Theme, cut, markdown, verdict, width};
 
 /// Rows of large figures.
 const TALL: usize = 5;
@@ -18,15 +18,18 @@ const GAP: usize = 4;
 /// Lines of a verdict's text.
 const WORDS: usize = 2;
 
-/// With so many rows, the sentence of a passed check stays whole.
-const ROOMY: usize = 30;
+/// Rows of the figures below. What passed is said in sentences only if they have room.
+const FIGURES: usize = 11;
 
 /// Most useful lines first, at most `room`. Empty while the run goes on, and if nothing was predicted or checked.
 pub fn lines(state: &RunState, wide: u16, room: usize, theme: &Theme) -> Vec<Line<'static>> {
     if state.is_running() {
         return Vec::new();
     }
-    let verdicts = verdicts(state, wide, room, theme);
+    let mut verdicts = verdicts(state, wide, true, theme);
+    if verdicts.len() + FIGURES > room {
+        verdicts = self::verdicts(state, wide, false, theme);
+    }
     let large = room >= verdicts.len() + TALL + 10;
     let mut lines = guess(state, usize::from(wide), large, theme).unwrap_or_default();
     if lines.len() > 1 && !verdicts.is_empty() {
@@ -127,8 +130,8 @@ fn big(text: &str, theme: &Theme) -> Vec<String> {
     rows
 }
 
-/// Each check with its verdict and the first lines of its text.
-fn verdicts(state: &RunState, wide: u16, room: usize, theme: &Theme) -> Vec<Line<'static>> {
+/// Each check with its verdict and the first lines of its text. A sentence is shown whole or not at all.
+fn verdicts(state: &RunState, wide: u16, has_room: bool, theme: &Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for outcome in &state.verdicts {
         let mut line = verdict(outcome, theme);
@@ -139,18 +142,15 @@ fn verdicts(state: &RunState, wide: u16, room: usize, theme: &Theme) -> Vec<Line
             let said = said.split(". ").next().unwrap_or_default();
             let said = Span::raw(format!("  {said}"));
             let columns = line.iter().map(Span::width).sum::<usize>() + said.width();
-            if room >= ROOMY && columns > usize::from(wide) {
+            let is_long = columns > usize::from(wide);
+            if !is_long {
+                line.push(said.clone());
+            }
+            lines.push(Line::from(line));
+            if is_long && has_room {
                 let indent = Span::raw("  ");
-                lines.push(Line::from(line));
-                lines.extend(hanging(
-                    vec![indent.clone()],
-                    indent,
-                    vec![said],
-                    wide.into(),
-                ));
-            } else {
-                line.push(said);
-                lines.push(both_ends(line, Span::raw(""), 0, wide, theme));
+                let (first, wide) = (vec![indent.clone()], wide.into());
+                lines.extend(hanging(first, indent, vec![said], wide));
             }
             continue;
         }

@@ -3,16 +3,15 @@
 use ratatui::layout::Rect;
 
 use super::status;
-use crate::tui::{FocusedScreen, Model};
+use crate::tui::model::SMALLEST;
+use crate::tui::{FocusedScreen, LONGEST_LINE, Model};
 
 /// Least and greatest width of the outline next to a step. In between it takes three eighths of the screen, or more
 /// if the longest line leaves more.
-const OUTLINE: (u16, u16) = (36, 56);
-/// Longer lines are hard to read.
-pub const LONGEST_LINE: u16 = 100;
-/// Least columns of a text with its margins next to figures, and of the figures. The outline is hidden if
-/// they need its room.
-const LEAST_TEXT: u16 = 63;
+const OUTLINE: (u16, u16) = (36, 59);
+/// Least columns of a text with its margins next to figures, as on the smallest terminal, and of the figures. The
+/// outline is hidden if they need its room.
+const LEAST_TEXT: u16 = SMALLEST.0;
 const LEAST_FIGURES: u16 = 54;
 
 #[derive(Default)]
@@ -69,7 +68,7 @@ impl Areas {
             true if is_asked_for && !all_fit => self.figures = Some(rest),
             true => {
                 let most = rest.width.saturating_sub(LEAST_TEXT + 1).max(LEAST_FIGURES);
-                let figures = (middle.width * 9 / 20).clamp(LEAST_FIGURES, most);
+                let figures = (middle.width / 2).clamp(LEAST_FIGURES, most);
                 let text = rest.width.saturating_sub(figures + 1);
                 self.content = Some(self.cut(&mut rest, text));
                 self.figures = Some(rest);

@@ -14,7 +14,7 @@ use ratatui::prelude::{Buffer, Line, Position, Rect, Span, Widget};
 use ratatui::widgets::Clear;
 
 pub use self::document::{document, verdict};
-pub use self::layout::{LONGEST_LINE, text_area};
+pub use self::layout::text_area;
 pub use self::overlay::framed;
 use super::model::SMALLEST;
 use crate::tui::{Model, Pane, Reveal};

@@ -105,9 +105,12 @@ impl KernelsPanel {
         lines.extend(paragraph(&with, wide, theme.muted()));
         lines.push(Line::default());
         lines.push(Line::styled("Block sizes to choose", theme.emphasis()));
+        let names = kernel.block.iter().map(|[name, _]| width(name));
+        let longest = names.max().unwrap_or(0);
         for [name, means] in kernel.block {
-            let first = vec![Span::styled(*name, theme.code()), Span::raw("  ")];
-            let below = Span::raw(" ".repeat(width(name) + 2));
+            let name = format!("{name:<longest$}");
+            let first = vec![Span::styled(name, theme.code()), Span::raw("  ")];
+            let below = Span::raw(" ".repeat(longest + 2));
             lines.extend(hanging(first, below, vec![Span::raw(*means)], wide.into()));
         }
         if kernel.block_size.is_some() {

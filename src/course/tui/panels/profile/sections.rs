@@ -82,11 +82,8 @@ fn files(import: &Import) -> Vec<(String, Tone)> {
         let text = format!("damaged: {}: {}", damage.location, damage.problem);
         (text, Tone::Bad)
     });
-    let taken = import.taken.iter().map(|taken| {
-        let path = taken.path.display();
-        let text = format!("read: {path}: {}, {} rows", taken.format, taken.rows);
-        (text, Tone::Plain)
-    });
+    let taken = import.taken.iter();
+    let taken = taken.map(|taken| (format!("read: {taken}"), Tone::Plain));
     let passed = import.passed_over.iter().map(|passed| {
         let text = format!("passed over: {}: {}", passed.path.display(), passed.reason);
         (text, Tone::Muted)

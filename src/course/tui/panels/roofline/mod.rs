@@ -110,7 +110,7 @@ impl RooflinePanel {
         })
     }
 
-    /// The selected point in sentences, and the sources of all figures.
+    /// The selected point in sentences.
     fn detail(&self, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
         if let Some(point) = self.roofline.points.get(self.cursor.row) {
@@ -120,6 +120,11 @@ impl RooflinePanel {
                 lines.extend(paragraph(&text, wide, theme.accent()));
             }
         }
+        lines
+    }
+
+    /// The sources of all figures.
+    fn sources(&self, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
         let ceilings: Vec<String> = self
             .roofline
             .ceilings
@@ -137,10 +142,9 @@ impl RooflinePanel {
             title, work, notes, ..
         } = &self.roofline;
         let source = format!("{title}: work from {work}; {ceilings}");
-        for text in std::iter::once(&source).chain(notes) {
-            lines.extend(paragraph(text, wide, theme.muted()));
-        }
-        lines
+        let texts = std::iter::once(&source).chain(notes);
+        let lines = texts.map(|text| paragraph(text, wide, theme.muted()));
+        lines.flatten().collect()
     }
 
     fn sentence(&self, point: &Point) -> String {
@@ -187,15 +191,29 @@ impl Panel for RooflinePanel {
             return pane.remark(text);
         }
         let table = self.table();
-        let [picture, figures] = self.areas(pane.area, &table);
-        self.together.set(picture.height > 0 && figures.height > 0);
+        let [mut picture, figures] = self.areas(pane.area, &table);
+        let together = picture.height > 0 && figures.height > 0;
+        self.together.set(together);
+        let sources = self.sources(pane.area.width.min(figures.width), pane.theme);
+        let mut detail = self.detail(figures.width, pane.theme);
+        if together {
+            detail.extend(sources);
+        } else if picture.height > 0 {
+            // The table has no room for them.
+            let rows = [
+                Constraint::Fill(1),
+                Constraint::Length(sources.len() as u16),
+            ];
+            let [above, below] = Layout::vertical(rows).areas(picture);
+            pane.sub_pane(below).put(sources);
+            picture = above;
+        }
         if let Some(plot) = self.plot() {
             plot.draw(&mut pane.sub_pane(picture));
         } else {
             pane.sub_pane(picture)
                 .remark("No picture: nothing here computes.");
         }
-        let detail = self.detail(figures.width, pane.theme);
         let least = figures
             .height
             .min(table.height(figures.width.into()))

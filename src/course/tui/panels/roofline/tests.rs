@@ -48,6 +48,18 @@ fn points_under_their_roof() {
     insta::assert_snapshot!("roof_table", sheet_of(&panel));
 }
 
+#[test]
+fn the_key_to_the_other_section_is_named_only_where_there_is_one() {
+    for (width, height, is_named) in [(58, 17, true), (78, 21, false), (198, 47, false)] {
+        let panel = RooflinePanel::new(roofline());
+        let area = Rect::new(0, 0, width, height);
+        panel.draw(Pane::new(area, &mut Buffer::empty(area), &Theme::default()));
+        let mut named = panel.commands().into_iter();
+        let is_there = named.any(|(action, _)| action == PanelAction::NextSection);
+        assert_eq!(is_there, is_named, "at {width}x{height}");
+    }
+}
+
 /// The screen agrees with the command: the vector units limit code that multiplies no matrices.
 #[test]
 fn the_sentence_follows_the_one_judge() {
