@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
+use tinyllama_base::plural;
 use tinyllama_course::lesson::Style;
 
 use crate::Progress;
@@ -51,14 +52,15 @@ impl WalkReport {
             let steps = self.steps();
             steps.filter(|(_, step)| wanted(&step.result)).count()
         };
-        let (lessons, problems) = (self.lessons.len(), self.problems().count());
+        let lessons = plural(self.lessons.len(), "lesson");
+        let problems = plural(self.problems().count(), "problem");
         let done = count(|result| *result == WalkOutcome::Done);
         let part = count(|result| matches!(result, WalkOutcome::InPart(_)));
         let skipped = count(|result| matches!(result, WalkOutcome::Skipped(_)));
         let failed = count(|result| *result == WalkOutcome::Failed);
         writeln!(
             out,
-            "{lessons} lessons: {done} steps done, {part} in part, {skipped} skipped, {failed} failed; {problems} problems"
+            "{lessons}: {done} steps done, {part} in part, {skipped} skipped, {failed} failed; {problems}"
         )
     }
 
