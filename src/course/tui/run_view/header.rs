@@ -32,7 +32,7 @@ pub fn lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {
     lines
 }
 
-/// What no line may break has served its purpose in a broken text.
+/// Replaces [`NO_BREAK`] once the lines are broken.
 fn with_blanks(mut line: Line<'static>) -> Line<'static> {
     for span in &mut line.spans {
         span.content = span.content.replace(NO_BREAK, " ").into();

@@ -3,15 +3,14 @@
 use ratatui::layout::Rect;
 
 use super::status;
-use crate::tui::model::SMALLEST;
 use crate::tui::{FocusedScreen, LONGEST_LINE, Model};
 
 /// Least and greatest width of the outline next to a step. In between it takes three eighths of the screen, or more
 /// if the longest line leaves more.
-const OUTLINE: (u16, u16) = (36, 59);
-/// Least columns of a text with its margins next to figures, as on the smallest terminal, and of the figures. The
-/// outline is hidden if they need its room.
-const LEAST_TEXT: u16 = SMALLEST.0;
+const OUTLINE: (u16, u16) = (36, 56);
+/// Least columns of a text with its margins next to figures, and of the figures. The outline is hidden if
+/// they need its room.
+const LEAST_TEXT: u16 = 63;
 const LEAST_FIGURES: u16 = 54;
 
 #[derive(Default)]
