@@ -269,14 +269,11 @@ fn a_command_a_case_a_goal_and_a_contest_on_the_screen() {
     // The terminal is high enough for every line of a case.
     let mut terminal = Terminal::start(command, 100, 60);
     terminal.wait_for("Your first minute");
-    terminal.send("\x1b");
+    terminal.escape("Your first minute");
     terminal.wait_for("The only lesson");
-    terminal.send("c");
-    terminal.wait_for("A command of the tutor.");
-    terminal.send("\r");
-    terminal.wait_for("passed  one-thing");
-    terminal.send("\r");
-    terminal.wait_for("It says so.");
+    terminal.press("c", "A command of the tutor.");
+    terminal.press("\r", "passed  one-thing");
+    terminal.press("\r", "It says so.");
     for choice in 1..=3 {
         if !terminal.text().contains("Right.") {
             terminal.send(&format!("{choice}\r"));
@@ -301,28 +298,23 @@ fn a_command_a_case_a_goal_and_a_contest_on_the_screen() {
         back_to(&terminal, shown);
     }
     terminal.wait_for("passed  fixed");
-    terminal.send("n");
-    terminal.wait_for("How much work it is.");
-    terminal.send("\r");
-    terminal.wait_for("next step");
-    terminal.send("\r");
-    terminal.wait_for("Twice the work, and on a GPU in no time.");
-    terminal.send("\r");
-    terminal.wait_for("not yet  doubled");
+    terminal.press("n", "How much work it is.");
+    terminal.press("\r", "next step");
+    terminal.press("\r", "Twice the work, and on a GPU in no time.");
+    terminal.press("\r", "not yet  doubled");
     terminal.wait_for("not evaluated  in-time");
     let goal = SMALL.join(" ").replace("--batch-size=2", "--batch-size=4");
     back_to(&terminal, "enter start the run");
-    terminal.send("f");
-    terminal.wait_for("Flags of the run");
+    terminal.press("f", "Flags of the run");
+    let flags = format!("{goal} --num-steps 6 --flops");
+    // Many keys at once count as a paste, and neither a delete key nor Enter acts in a paste. So each waits for its effect.
     terminal.send("\x15");
-    // Many keys at once count as a paste, and a delete key in a paste deletes nothing.
-    std::thread::sleep(std::time::Duration::from_millis(200));
-    terminal.send(&format!("{goal} --num-steps 6 --flops"));
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    terminal.wait_until("an empty field", |terminal| field(terminal).is_empty());
+    terminal.send(&flags);
+    terminal.wait_until("the flags", |terminal| field(terminal) == flags);
     terminal.send("\r");
     back_to(&terminal, "passed  doubled");
-    terminal.send("n");
-    terminal.wait_for("As fast as you can.");
+    terminal.press("n", "As fast as you can.");
     terminal.send("\r");
     back_to(&terminal, "passed  learns");
     terminal.send("q");
@@ -330,16 +322,29 @@ fn a_command_a_case_a_goal_and_a_contest_on_the_screen() {
     is_reported(home.path(), &course);
 }
 
+/// What the field for flags holds, without its frame.
+fn field(terminal: &Terminal) -> String {
+    let text = terminal.text();
+    let lines = text
+        .lines()
+        .skip_while(|line| !line.contains("Flags of the run"))
+        .skip(1);
+    let lines = lines.take_while(|line| !line.contains("Enter starts the run"));
+    let words = lines.flat_map(|line| line.trim_matches('│').split_whitespace());
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// Leaves the page with a run's figures for the step's text, once the step shows `shown`.
 fn back_to(terminal: &Terminal, shown: &str) {
+    let finished = "finished:";
     terminal.wait_until(shown, |terminal| {
         let text = terminal.text();
-        if !text.contains(shown) && text.contains("finished:") {
-            terminal.send("\x1b");
-            std::thread::sleep(std::time::Duration::from_millis(200));
-        }
-        text.contains(shown)
+        text.contains(shown) || text.contains(finished)
     });
+    if !terminal.text().contains(shown) {
+        terminal.escape(finished);
+    }
+    terminal.wait_for(shown);
 }
 
 const TURNS: &str = "

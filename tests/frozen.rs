@@ -166,8 +166,9 @@ impl Home {
     fn without_places(&self, text: &str) -> String {
         let text = text
             .replace(&self.0.path().display().to_string(), "HOME")
-            .replace(env!("CARGO_MANIFEST_DIR"), "PROJECT")
-            .replace(env!("CARGO_BIN_EXE_tinyllama-tutor"), "PROGRAM");
+            // A program in `target/` lies below the project's folder, so it is masked first.
+            .replace(env!("CARGO_BIN_EXE_tinyllama-tutor"), "PROGRAM")
+            .replace(env!("CARGO_MANIFEST_DIR"), "PROJECT");
         let words = text.split(' ').map(|word| {
             let of_a_run = word
                 .split(['/', '-'])

@@ -60,7 +60,7 @@ fn command(home: &TempDir) -> Command {
 /// Goes from the first screen to the outline.
 fn past_the_welcome(terminal: &Terminal) {
     terminal.wait_for("Your first minute");
-    terminal.send("\x1b");
+    terminal.escape("Your first minute");
     terminal.wait_for("The first lesson");
 }
 
@@ -74,8 +74,9 @@ fn opened(home: &TempDir) -> Terminal {
 /// The tutor with a run that does not end without a stop.
 fn running(home: &TempDir) -> Terminal {
     let terminal = opened(home);
-    terminal.send(":longrun\r");
-    terminal.wait_for("More steps than anybody waits for.");
+    terminal.press(":", "Find");
+    terminal.press("longrun", "lesson: ");
+    terminal.press("\r", "More steps than anybody waits for.");
     terminal.send("\r");
     terminal.wait_for("of 1000003");
     terminal
@@ -99,8 +100,8 @@ fn a_learner_predicts_runs_passes_quits_and_comes_back_to_the_same_step() {
     let mut terminal = opened(&home);
     terminal.send("c");
     terminal.wait_for("Something to read");
-    terminal.send("n\r");
-    terminal.wait_for("Your guess, in ms");
+    terminal.press("n", "Guess first");
+    terminal.press("\r", "Your guess, in ms");
     terminal.send("30\r");
     terminal.wait_for("You guessed 30");
     terminal.send("\r");
@@ -176,8 +177,8 @@ fn no_colour_keeps_attributes_and_an_ascii_locale_gets_ascii() {
     past_the_welcome(&terminal);
     terminal.send("c");
     terminal.wait_for("another thing, with code in it");
-    terminal.send("n\r");
-    terminal.wait_for("Your guess, in ms");
+    terminal.press("n", "Guess first");
+    terminal.press("\r", "Your guess, in ms");
     assert!(terminal.text().is_ascii(), "{}", terminal.text());
     assert!(terminal.any_cell(vt100::Cell::bold), "bold is no colour");
     assert!(terminal.any_cell(vt100::Cell::inverse), "nor is reverse");
@@ -351,7 +352,7 @@ fn a_recording_is_played_and_called_one_from_the_step_to_the_report() {
     terminal.wait_for("Wrote report.md, report.html, session.json to");
     let report = std::fs::read_to_string(home.path().join("report/report.md")).unwrap();
     assert!(report.contains(&format!("of {machine}.")), "{report}");
-    terminal.send("\x1b");
+    terminal.escape("Your report");
     terminal.wait_for("passed  learns");
     terminal.send("F");
     // The test may see a frame that is only half drawn.
@@ -359,7 +360,7 @@ fn a_recording_is_played_and_called_one_from_the_step_to_the_report() {
         let text = terminal.text();
         text.contains("FLOP/byte") && text.contains(label)
     });
-    terminal.send("\x1b");
+    terminal.escape("FLOP/byte");
     terminal.wait_for("passed  learns");
     terminal.send("q");
     assert!(terminal.wait().success());
@@ -444,7 +445,7 @@ fn an_instructors_reset_of_a_stage_reaches_the_tutor_that_is_open_on_it() {
         .arg(&class);
     let terminal = Terminal::start(command, 100, 30);
     terminal.wait_for("Your first minute");
-    terminal.send("\x1b");
+    terminal.escape("Your first minute");
     terminal.wait_for("Foundation");
     instructor(&["unlock", "ada", "five-stages"]);
     terminal.wait_for("Teacher");
@@ -486,12 +487,7 @@ fn the_page_about_this_machine_closes_with_escape() {
     terminal.wait_for("The workshop can run here.");
     // The size is that of the learner's terminal, not of a pipe.
     terminal.wait_for("80x24");
-    terminal.send("\u{1b}");
-    terminal.wait_until("the page to close", |terminal| {
-        !terminal
-            .text()
-            .contains("Devices and tools of this machine")
-    });
+    terminal.escape("Devices and tools of this machine");
     assert!(terminal.is_alternate());
 }
 
@@ -511,18 +507,27 @@ fn the_first_key_trains_the_model_and_what_was_seen_is_seen_again() {
     let mut terminal = Terminal::start(command(&home), 80, 24);
     terminal.wait_for("Run once before");
     terminal.wait_for("passed  learns");
-    terminal.wait_until("the figures of the last run", |terminal| {
+    let not_read_yet = "No run was started here yet";
+    while !terminal.text().contains("Overview") {
         terminal.send("v");
-        thread::sleep(Duration::from_millis(100));
-        terminal.text().contains("Overview")
-    });
+        terminal.wait_until("an answer", |terminal| {
+            let text = terminal.text();
+            text.contains("Overview") || text.contains(not_read_yet)
+        });
+        if terminal.text().contains(not_read_yet) {
+            terminal.send("k");
+            terminal.wait_until("the answer to go", |terminal| {
+                !terminal.text().contains(not_read_yet)
+            });
+        }
+    }
     terminal.wait_for("measured of");
     // The page with all runs lists it, too.
     terminal.send("H");
     terminal.wait_for("Runs so far");
     terminal.send("\r");
     terminal.wait_for("A run of v1");
-    terminal.send("\x1b");
+    terminal.escape("A run of v1");
     terminal.wait_for("Runs so far");
     terminal.send("q");
     assert!(terminal.wait().success());

@@ -16,8 +16,8 @@ use pty_process::Size;
 use pty_process::blocking::{Command, Pty, open};
 use vt100::Parser;
 
-/// Time limit for a wait. Only a failure reaches it, because CI machines are slow and shared.
-pub const TIMEOUT: Duration = Duration::from_secs(60);
+/// Time limit for a wait. Only a failure reaches it: machines that run tests are slow and shared.
+pub const TIMEOUT: Duration = Duration::from_secs(300);
 
 pub struct Terminal {
     pty: Option<Arc<Pty>>,
@@ -59,6 +59,20 @@ impl Terminal {
     pub fn send(&self, keys: &str) {
         let mut pty = self.pty.as_deref().expect("an open terminal");
         pty.write_all(keys.as_bytes()).expect("keys can be sent");
+    }
+
+    /// Sends keys and waits until the screen shows `text`, so that the next key finds the state it needs.
+    pub fn press(&self, keys: &str, text: &str) {
+        self.send(keys);
+        self.wait_for(text);
+    }
+
+    /// Sends Escape and waits until `closed` has left the screen. A key right behind an escape would count as that key with Alt.
+    pub fn escape(&self, closed: &str) {
+        self.send("\x1b");
+        self.wait_until(&format!("{closed:?} to close"), |terminal| {
+            !terminal.text().contains(closed)
+        });
     }
 
     pub fn resize(&self, columns: u16, rows: u16) {
@@ -188,6 +202,7 @@ fn nonzero(count: u16) -> NonZeroU16 {
 fn read(pty: &Pty, screen: &Mutex<Parser>, written: &Mutex<Vec<u8>>, closed: &AtomicBool) {
     let mut buffer = [0; 65536];
     let mut pty_reader = pty;
+    let mut waiting = Vec::new();
     while !closed.load(Ordering::SeqCst) {
         let mut watched = libc::pollfd {
             fd: pty.as_raw_fd(),
@@ -200,14 +215,32 @@ fn read(pty: &Pty, screen: &Mutex<Parser>, written: &Mutex<Vec<u8>>, closed: &At
             continue;
         }
         match pty_reader.read(&mut buffer) {
-            Ok(0) | Err(_) => return,
+            Ok(0) | Err(_) => break,
             Ok(count) => {
-                screen.lock().unwrap().process(&buffer[..count]);
-                let mut written = written.lock().unwrap();
-                written.extend_from_slice(&buffer[..count]);
+                written.lock().unwrap().extend_from_slice(&buffer[..count]);
+                waiting.extend_from_slice(&buffer[..count]);
+                let shown: Vec<u8> = waiting.drain(..whole_frames(&waiting)).collect();
+                screen.lock().unwrap().process(&shown);
             }
         }
     }
+    screen.lock().unwrap().process(&waiting);
+}
+
+/// Length of the bytes that end no later than a frame does. A terminal with synchronized updates shows whole frames only, so that
+/// no test sees half of one.
+fn whole_frames(bytes: &[u8]) -> usize {
+    const BEGIN: &[u8] = b"\x1b[?2026h";
+    const END: &[u8] = b"\x1b[?2026l";
+    let last = |mark: &[u8]| bytes.windows(mark.len()).rposition(|part| part == mark);
+    if let Some(begin) = last(BEGIN)
+        && last(END).is_none_or(|end| end < begin)
+    {
+        return begin;
+    }
+    // The beginning may have come in part.
+    let cut = (1..BEGIN.len()).find(|length| bytes.ends_with(&BEGIN[..*length]));
+    bytes.len() - cut.unwrap_or_default()
 }
 
 /// Ids of processes that have `home` in their environment.

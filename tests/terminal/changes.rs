@@ -78,7 +78,7 @@ fn a_pinned_lesson_is_marked_has_a_key_and_stays_among_the_messages() {
     let class = TestClass::with(&[]);
     let terminal = class.terminal(&["--learner", "ada"], 80, 24);
     terminal.wait_for("Your first minute");
-    terminal.send("\x1b");
+    terminal.escape("Your first minute");
     terminal.wait_for("Foundation");
     class.instructor(&["pin", "memory"]);
     let asked = "Teacher asks everyone to work on the lesson \"Where the memory goes\" now.";
@@ -96,10 +96,7 @@ fn a_pinned_lesson_is_marked_has_a_key_and_stays_among_the_messages() {
     terminal.send("m");
     terminal.wait_for("Messages");
     wait_for_words(&terminal, asked);
-    terminal.send("\x1b");
-    terminal.wait_until("the page to close", |terminal| {
-        !terminal.text().contains("Messages")
-    });
+    terminal.escape("Messages");
     terminal.send("C");
     terminal.wait_for("Step 1 of ");
     assert!(

@@ -44,8 +44,6 @@ impl Walk {
             self.terminal.send("\t");
             let has_moved = |terminal: &Terminal| flowing(&terminal.text()) != found;
             self.terminal.wait_until("the next section", has_moved);
-            // The frame may have come in parts.
-            thread::sleep(Duration::from_millis(100));
         }
         self.shows("tab", texts, &[]);
     }
@@ -245,17 +243,10 @@ fn walk(size: (u16, u16)) {
     at.shows("class", &["1 learner", "ada"], &[]);
     at.see("\t", &["position", "ada"], &[]);
     at.see("?", &["Help", "choose a learner"], &[]);
-    at.terminal.send("\x1b");
-    // A key that follows too soon would belong to the escape.
-    at.terminal.wait_until("the page to close", |terminal| {
-        let text = terminal.text();
-        !text.contains("choose a learner") && text.contains("ada")
-    });
+    at.terminal.escape("choose a learner");
+    at.terminal.wait_for("ada");
     at.see("p", &["Lesson for everyone"], &[]);
-    at.terminal.send("\x1b");
-    at.terminal.wait_until("the entry to close", |terminal| {
-        !terminal.text().contains("Lesson for everyone")
-    });
+    at.terminal.escape("Lesson for everyone");
     at.see("\r", &["Session report: ada"], &[]);
 }
 
