@@ -4,8 +4,8 @@
 //! with its kernels, the launch functions, a workload, a check against the reference on any device, and the operation
 //! as burn's models call it. `README.md` explains how to add one.
 //!
-//! All CubeCL code needs the feature `gpu`, which every GPU backend enables. Without it the operations run on burn's
-//! CPU backend.
+//! All CubeCL code needs the feature `gpu`, which every GPU backend enables. On a CPU each kernel has a form in plain
+//! Rust on all cores, in the file `host` of its folder.
 
 #[cfg(all(
     feature = "gpu",
@@ -26,6 +26,7 @@ mod workload;
 pub mod bench;
 pub mod binding;
 pub mod check;
+pub mod host;
 #[cfg(feature = "gpu")]
 pub mod source;
 pub mod tunables;
@@ -34,8 +35,7 @@ pub mod adamw;
 pub mod cross_entropy;
 pub mod flash_attention;
 pub mod rmsnorm;
-#[cfg(feature = "gpu")]
-mod rope;
+pub mod rope;
 pub mod swiglu;
 pub mod swiglu_naive;
 

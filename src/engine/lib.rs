@@ -21,7 +21,6 @@ mod gpu;
 #[cfg(not(feature = "gpu"))]
 #[path = "no_gpu.rs"]
 mod gpu;
-pub mod matrix;
 pub mod model;
 pub mod targets;
 pub mod train;

@@ -1,12 +1,13 @@
 //! AdamW over all parameters at once, on burn's tensors.
 
+use burn::backend::Flex;
 use burn::tensor::{DType, Device, ExecutionError, Tensor};
 use tinyllama_kernel_catalog::adamw::{FACTORS, Factors, Hyperparameters};
 
-use crate::binding::FixedBuffer;
+use super::host::{self, HostParameters};
+use crate::binding::{FixedBuffer, flex};
 
-/// AdamW with decoupled weight decay. On GPU backends one launch updates every parameter in place. On the CPU backend
-/// the same formula runs on burn's tensors, parameter by parameter.
+/// AdamW with decoupled weight decay. One launch updates every parameter in place.
 #[derive(Debug)]
 pub struct AdamW {
     hyper: Hyperparameters,
@@ -23,7 +24,7 @@ enum MomentState {
     New,
     #[cfg(feature = "gpu")]
     Device(device::Moments),
-    Host(Vec<[Tensor<1>; 2]>),
+    Host(Vec<[Vec<f32>; 2]>),
 }
 
 impl AdamW {
@@ -89,7 +90,9 @@ impl AdamW {
                 };
                 moments.step(factors, parameters)
             }
-            MomentState::Host(moments) => host_step(moments, &self.hyper, self.step, parameters),
+            MomentState::Host(moments) => {
+                host_step(moments, &Factors::new(&self.hyper, self.step), parameters)
+            }
             MomentState::New => parameters.into_iter().map(|(value, _)| value).collect(),
         }
     }
@@ -107,35 +110,31 @@ impl MomentState {
                 .collect();
             return MomentState::Device(device::Moments::new(device.clone(), lengths));
         }
-        let zeros = |value: &Tensor<1>| [value.zeros_like(), value.zeros_like()];
+        let zeros = |value: &Tensor<1>| [(); 2].map(|()| vec![0.0; value.dims()[0]]);
         MomentState::Host(parameters.iter().map(|(value, _)| zeros(value)).collect())
     }
 }
 
-/// m ← b₁m + (1-b₁)g, v ← b₂v + (1-b₂)g², p ← p (1 - lr wd) - lr/(1-b₁ᵗ) m / (√(v/(1-b₂ᵗ)) + ε) (Loshchilov and Hutter, 2019).
+/// Updates every parameter in place, unless it has another reader, in one launch.
 fn host_step(
-    moments: &mut [[Tensor<1>; 2]],
-    hyper: &Hyperparameters,
-    step: u64,
+    moments: &mut [[Vec<f32>; 2]],
+    factors: &Factors,
     parameters: Vec<(Tensor<1>, Tensor<1>)>,
 ) -> Vec<Tensor<1>> {
-    let step = step as f64;
-    let rate = hyper.learning_rate / (1.0 - hyper.beta1.powf(step));
-    let correction = 1.0 / (1.0 - hyper.beta2.powf(step));
-    let decay = 1.0 - hyper.learning_rate * hyper.weight_decay;
-    parameters
+    let mut tensors: Vec<_> = parameters
         .into_iter()
-        .zip(moments)
-        .map(|((value, gradient), moments)| {
-            let [first, second] = moments.clone();
-            let first = first * hyper.beta1 + gradient.clone() * (1.0 - hyper.beta1);
-            let squared = gradient.clone() * gradient;
-            let second = second * hyper.beta2 + squared * (1.0 - hyper.beta2);
-            *moments = [first.clone(), second.clone()];
-            let root = (second * correction).sqrt() + hyper.epsilon;
-            value * decay - first / root * rate
-        })
-        .collect()
+        .map(|(value, gradient)| (flex::primitive(value), flex::primitive(gradient)))
+        .collect();
+    let each = tensors.iter_mut().zip(moments);
+    let each = each.map(|((value, gradient), [first, second])| HostParameters {
+        values: flex::values_mut(value),
+        gradients: flex::values(gradient),
+        first_moments: first,
+        second_moments: second,
+    });
+    host::step(each.collect(), factors);
+    let values = tensors.into_iter().map(|(value, _)| value);
+    values.map(Tensor::from_primitive::<Flex>).collect()
 }
 
 #[cfg(feature = "gpu")]

@@ -1,8 +1,9 @@
-//! [The optimizer's step](tinyllama_kernel_catalog::adamw) in CubeCL and on burn's tensors.
+//! [The optimizer's step](tinyllama_kernel_catalog::adamw), in CubeCL, on a CPU, and over burn's tensors.
 
 mod binding;
 #[cfg(feature = "gpu")]
 mod check;
+pub mod host;
 #[cfg(feature = "gpu")]
 mod kernels;
 #[cfg(feature = "gpu")]

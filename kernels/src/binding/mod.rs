@@ -1,7 +1,7 @@
 //! The kernels as operations of burn, with their gradients.
 //!
 //! Each kernel's folder has a file or folder `binding` with a trait of backends. burn's GPU backends implement it with
-//! the kernels, the CPU backend with the same formulas on burn's tensors. Autodiff wraps both: it records the operation
+//! the kernels in CubeCL, the CPU backend with their forms on a CPU. Autodiff wraps both: it records the operation
 //! with its hand-written gradient ([`record`]), so a model that uses it trains like any other. The traits of gradients
 //! have no autodiff implementation: a gradient itself cannot be differentiated, and burn refuses to record it.
 //!
@@ -13,10 +13,12 @@ pub(crate) mod cube;
 mod device;
 #[cfg(feature = "gpu")]
 mod fixed;
+pub(crate) mod flex;
 #[cfg(not(feature = "gpu"))]
 mod no_device;
 mod product;
 
+pub use flex::average;
 #[cfg(not(feature = "gpu"))]
 pub use no_device::{FixedBuffer, bench, check, rates, rounds_to_tf32};
 pub use product::product;
@@ -35,8 +37,7 @@ use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, NodeGuard, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Flex};
-use burn::tensor::Tensor;
+use burn::backend::{Autodiff, Backend};
 use serde::Serialize;
 
 /// A float tensor of a backend.
@@ -102,16 +103,4 @@ pub(crate) fn constant<B: Backend, C: CheckpointStrategy>(
     tensor: Float<B>,
 ) -> Float<Autodiff<B, C>> {
     Float::<Autodiff<B, C>>::new(tensor)
-}
-
-/// Wraps a primitive of the CPU backend as a tensor, to compute with it.
-pub(crate) fn tensor<const D: usize>(primitive: Float<Flex>) -> Tensor<D> {
-    Tensor::from_primitive::<Flex>(primitive)
-}
-
-/// The reverse of [`tensor`].
-pub(crate) fn primitive<const D: usize>(tensor: Tensor<D>) -> Float<Flex> {
-    tensor.try_into_primitive::<Flex>().unwrap_or_else(|error| {
-        unreachable!("a tensor of the CPU backend changed its kind: {error:?}")
-    })
 }

@@ -3,9 +3,10 @@
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::ops::FloatTensorOps;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
-use burn::tensor::Tensor;
+use burn::tensor::{DType, Tensor};
 
-use super::{Float, LibraryChoice, record};
+use super::{Float, LibraryChoice, flex, record};
+use crate::host::matrix::{View, multiply_on_all_cores};
 
 #[backend_extension(Cube: cfg(feature = "gpu"), Flex, Autodiff, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait UntriedProduct: Backend {
@@ -61,9 +62,29 @@ impl<B: UntriedProduct, C: CheckpointStrategy> UntriedProduct for Autodiff<B, C>
 }
 
 impl UntriedProduct for Flex {
+    /// burn's product lets the gemm crate divide the work among threads, which costs a quarter of its rate on two cores
+    /// ([`matrix`](crate::host::matrix)). So f32 matrices are multiplied here. A batch goes to burn, which multiplies its matrices side by side.
     fn untried_product(lhs: Float<Self>, rhs: Float<Self>, _: LibraryChoice) -> Float<Self> {
-        Flex::float_matmul(lhs, rhs)
+        let Some((a, b)) = view(&lhs).zip(view(&rhs)) else {
+            return Flex::float_matmul(lhs, rhs);
+        };
+        let ([m, k], [_, n]) = (flex::matrix(&lhs), flex::matrix(&rhs));
+        let mut out = flex::zeros([m, n]);
+        multiply_on_all_cores([m, n, k], 1.0, a, b, flex::values_mut(&mut out), false);
+        out
     }
+}
+
+/// Views a matrix of f32; `None` for other tensors, and for steps backwards.
+fn view(tensor: &Float<Flex>) -> Option<View<'_>> {
+    let layout = tensor.layout();
+    let [row, column] = *layout.strides() else {
+        return None;
+    };
+    let steps = usize::try_from(row).ok().zip(usize::try_from(column).ok());
+    let (row, column) = steps.filter(|_| tensor.dtype() == DType::F32)?;
+    let values = tensor.storage::<f32>().get(layout.start_offset()..)?;
+    Some(View::strided(values, row, column))
 }
 
 #[cfg(feature = "gpu")]

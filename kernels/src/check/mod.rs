@@ -1,8 +1,10 @@
 //! Compares kernels with their references.
 
+mod host;
 #[cfg(feature = "gpu")]
 mod trial;
 
+pub use host::check_on_cpu;
 #[cfg(feature = "gpu")]
 pub(crate) use trial::{INDEX, KernelTrial};
 

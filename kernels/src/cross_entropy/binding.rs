@@ -7,10 +7,10 @@ use burn::backend::tensor::IntTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
 #[cfg(feature = "gpu")]
 use burn::tensor::DType;
-use burn::tensor::activation::log_softmax;
-use burn::tensor::{IndexingUpdateOp, Int, Tensor, TensorData};
+use burn::tensor::{Int, Tensor};
 
-use crate::binding::{Float, constant, primitive, record, tensor};
+use super::host;
+use crate::binding::{Float, constant, flex, record};
 
 #[backend_extension(Cube: cfg(feature = "gpu"), Flex, Autodiff, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait CrossEntropy: Backend {
@@ -51,17 +51,19 @@ impl<B: CrossEntropy, C: CheckpointStrategy> CrossEntropy for Autodiff<B, C> {
 
 impl CrossEntropy for Flex {
     fn cross_entropy(logits: Float<Self>, targets: IntTensor<Self>) -> (Float<Self>, Float<Self>) {
-        let logits = tensor::<2>(logits);
-        let targets = Tensor::<1, Int>::from_primitive::<Flex>(targets);
-        let [rows, _] = logits.dims();
-        let log_probabilities = log_softmax(logits, 1);
-        let index = targets.reshape([rows, 1]);
-        let picked = log_probabilities.clone().gather(1, index.clone());
-        let hit = TensorData::new(vec![-1f32; rows], [rows, 1]);
-        let hit = Tensor::<2>::from_data(hit, &log_probabilities.device());
-        let probabilities = log_probabilities.exp();
-        let gradient = probabilities.scatter(1, index, hit, IndexingUpdateOp::Add) / rows as f32;
-        (primitive(picked.mean().neg()), primitive(gradient))
+        let (logits, targets) = (flex::contiguous(logits), flex::integers(targets));
+        let mut losses = vec![0.0; targets.len()];
+        let mut gradient = flex::zeros(flex::matrix(&logits));
+        let share = 1.0 / targets.len() as f32;
+        let to_logits = flex::values_mut(&mut gradient);
+        host::rows(
+            flex::values(&logits),
+            &targets,
+            &mut losses,
+            to_logits,
+            share,
+        );
+        (flex::tensor(vec![host::mean(&losses)], [1]), gradient)
     }
 }
 

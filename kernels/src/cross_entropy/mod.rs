@@ -1,8 +1,9 @@
-//! [Softmax, loss and gradient](tinyllama_kernel_catalog::cross_entropy) in CubeCL and as an operation of burn.
+//! [Softmax, loss and gradient](tinyllama_kernel_catalog::cross_entropy), in CubeCL, on a CPU, and as an operation of burn.
 
 mod binding;
 #[cfg(feature = "gpu")]
 mod check;
+pub mod host;
 #[cfg(feature = "gpu")]
 mod kernels;
 #[cfg(feature = "gpu")]

@@ -1,4 +1,4 @@
-//! [Causal attention](tinyllama_kernel_catalog::flash_attention) in CubeCL and as an operation of burn.
+//! [Causal attention](tinyllama_kernel_catalog::flash_attention), in CubeCL, on a CPU, and as an operation of burn.
 
 mod binding;
 #[cfg(feature = "gpu")]
@@ -7,6 +7,7 @@ mod block;
 mod check;
 #[cfg(feature = "gpu")]
 mod forward_kernel;
+pub mod host;
 #[cfg(feature = "gpu")]
 mod key_gradient;
 #[cfg(feature = "gpu")]

@@ -1,11 +1,11 @@
 //! The norm as an operation of burn.
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::ops::FloatTensorOps;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::Tensor;
 
-use crate::binding::{Float, primitive, record, tensor};
+use super::host::{NormRows, SavedNorm};
+use crate::binding::{Float, flex, record};
 
 #[backend_extension(Cube: cfg(feature = "gpu"), Flex, Autodiff, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait RmsNorm: Backend {
@@ -83,28 +83,25 @@ impl<B: RmsNorm + RmsNormGradient, C: CheckpointStrategy> RmsNorm for Autodiff<B
 
 impl RmsNorm for Flex {
     fn rms_norm(x: Float<Self>, weight: Float<Self>, epsilon: f32) -> Float<Self> {
-        let (x, weight) = (tensor::<2>(x), tensor::<1>(weight));
-        primitive(x.clone() * inverse_root(x, epsilon) * weight.unsqueeze())
+        let [x, weight] = [x, weight].map(flex::contiguous);
+        let [rows, width] = flex::matrix(&x);
+        let mut y = flex::zeros([rows, width]);
+        let mut scale = vec![0.0; rows];
+        let rows = NormRows { width, epsilon };
+        let (x, weight) = (flex::values(&x), flex::values(&weight));
+        rows.forward(x, weight, flex::values_mut(&mut y), &mut scale);
+        y
     }
 }
 
 impl RmsNormGradient for Flex {
-    /// Computes, with r = 1/√(mean(x²)+ε): dx = r (w dy - x r² mean(w dy x)), dw = Σ_rows dy x r.
     fn rms_norm_gradient(
         x: Float<Self>,
         weight: Float<Self>,
         gradient: Float<Self>,
         epsilon: f32,
     ) -> (Float<Self>, Float<Self>) {
-        let (x, weight, gradient) = (tensor::<2>(x), tensor::<1>(weight), tensor::<2>(gradient));
-        let width = x.dims()[1];
-        let root = inverse_root(x.clone(), epsilon);
-        let weighted = gradient.clone() * weight.unsqueeze();
-        let projection = (weighted.clone() * x.clone()).mean_dim(1);
-        let x_gradient =
-            root.clone() * (weighted - x.clone() * root.clone().powi_scalar(2) * projection);
-        let weight_gradient = (gradient * x * root).sum_dim(0).reshape([width]);
-        (primitive(x_gradient), primitive(weight_gradient))
+        gradient_onto([x, weight, gradient], None, epsilon)
     }
 
     fn rms_norm_gradient_onto(
@@ -114,18 +111,35 @@ impl RmsNormGradient for Flex {
         passed: Float<Self>,
         epsilon: f32,
     ) -> (Float<Self>, Float<Self>) {
-        let (x, weight) = Self::rms_norm_gradient(x, weight, gradient, epsilon);
-        (Flex::float_add(x, passed), weight)
+        gradient_onto([x, weight, gradient], Some(passed), epsilon)
     }
 }
 
-/// Computes 1 / √(mean(x²) + ε), `[rows, 1]`.
-fn inverse_root(x: Tensor<2>, epsilon: f32) -> Tensor<2> {
-    (x.clone() * x)
-        .mean_dim(1)
-        .add_scalar(epsilon)
-        .sqrt()
-        .recip()
+/// Rows whose part of the weight's gradient one thread sums.
+const ROWS_PER_PARTIAL: usize = 32;
+
+fn gradient_onto(
+    [x, weight, gradient]: [Float<Flex>; 3],
+    passed: Option<Float<Flex>>,
+    epsilon: f32,
+) -> (Float<Flex>, Float<Flex>) {
+    let [x, weight, gradient] = [x, weight, gradient].map(flex::contiguous);
+    let [rows, width] = flex::matrix(&x);
+    let first = passed.is_none();
+    let mut x_gradient = passed.map_or_else(|| flex::zeros([rows, width]), flex::contiguous);
+    let mut weight_gradient = flex::zeros([width]);
+    let norm = NormRows { width, epsilon };
+    let saved = SavedNorm {
+        y_gradient: flex::values(&gradient),
+        x: flex::values(&x),
+        scale: &norm.scales(flex::values(&x)),
+        weight: flex::values(&weight),
+    };
+    let mut partials = vec![0.0; rows.div_ceil(ROWS_PER_PARTIAL) * width];
+    let to_x = flex::values_mut(&mut x_gradient);
+    norm.backward(saved, to_x, first, &mut partials, ROWS_PER_PARTIAL);
+    norm.sum_partials(&partials, flex::values_mut(&mut weight_gradient));
+    (x_gradient, weight_gradient)
 }
 
 #[cfg(feature = "gpu")]

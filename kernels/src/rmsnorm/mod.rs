@@ -1,8 +1,9 @@
-//! [`RMSNorm`](tinyllama_kernel_catalog::rmsnorm) in CubeCL and as an operation of burn.
+//! [`RMSNorm`](tinyllama_kernel_catalog::rmsnorm), in CubeCL, on a CPU, and as an operation of burn.
 
 mod binding;
 #[cfg(feature = "gpu")]
 mod check;
+pub mod host;
 #[cfg(feature = "gpu")]
 mod kernels;
 #[cfg(feature = "gpu")]

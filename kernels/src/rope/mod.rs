@@ -1,9 +1,17 @@
-//! [The rotary position embedding](tinyllama_kernel_catalog::rope) in CubeCL.
+//! [The rotary position embedding](tinyllama_kernel_catalog::rope) in CubeCL and on a CPU.
 
+#[cfg(feature = "gpu")]
 mod check;
+pub mod host;
+#[cfg(feature = "gpu")]
 mod kernels;
+#[cfg(feature = "gpu")]
 mod launch;
+#[cfg(feature = "gpu")]
 mod workload;
 
-pub(crate) use launch::turn;
-pub(crate) use workload::{CODE, NAME};
+#[cfg(feature = "gpu")]
+pub(crate) use {
+    launch::turn,
+    workload::{CODE, NAME},
+};

@@ -3,9 +3,9 @@
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::Tensor;
-use burn::tensor::activation::sigmoid;
 
-use crate::binding::{Float, primitive, record, tensor};
+use super::host;
+use crate::binding::{Float, flex, record};
 
 #[backend_extension(Cube: cfg(feature = "gpu"), Flex, Autodiff, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait Swiglu: Backend {
@@ -43,36 +43,22 @@ impl<B: Swiglu + SwigluGradient, C: CheckpointStrategy> Swiglu for Autodiff<B, C
 
 impl Swiglu for Flex {
     fn swiglu(gate_up: Float<Self>) -> Float<Self> {
-        let [gate, up] = halves(tensor(gate_up));
-        primitive(gate.clone() * sigmoid(gate) * up)
+        let gate_up = flex::contiguous(gate_up);
+        let [rows, width] = flex::matrix(&gate_up);
+        let mut y = flex::zeros([rows, width / 2]);
+        host::forward(flex::values(&gate_up), flex::values_mut(&mut y), width / 2);
+        y
     }
 }
 
 impl SwigluGradient for Flex {
     fn swiglu_gradient(gate_up: Float<Self>, gradient: Float<Self>) -> Float<Self> {
-        let [gate, up] = halves(tensor(gate_up));
-        let gradients = activation_gradients(gate, up, tensor(gradient));
-        primitive(Tensor::cat(gradients.into(), 1))
+        let [mut gate_up, gradient] = [gate_up, gradient].map(flex::contiguous);
+        let [_, width] = flex::matrix(&gate_up);
+        let both = flex::values_mut(&mut gate_up);
+        host::backward(both, flex::values(&gradient), width / 2);
+        gate_up
     }
-}
-
-/// Computes the gradients of gate and up. With σ = sigmoid(gate): dgate = dy up σ (1 + gate (1 - σ)), dup = dy gate σ.
-pub(crate) fn activation_gradients(
-    gate: Tensor<2>,
-    up: Tensor<2>,
-    gradient: Tensor<2>,
-) -> [Tensor<2>; 2] {
-    let sigma = sigmoid(gate.clone());
-    let slope = (gate.clone() * (sigma.clone() * -1.0 + 1.0) + 1.0) * sigma.clone();
-    [gradient.clone() * up * slope, gradient * gate * sigma]
-}
-
-fn halves(gate_up: Tensor<2>) -> [Tensor<2>; 2] {
-    let hidden = gate_up.dims()[1] / 2;
-    [
-        gate_up.clone().narrow(1, 0, hidden),
-        gate_up.narrow(1, hidden, hidden),
-    ]
 }
 
 #[cfg(feature = "gpu")]

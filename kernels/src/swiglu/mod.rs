@@ -1,8 +1,9 @@
-//! [The activation of SwiGLU](tinyllama_kernel_catalog::swiglu) in CubeCL and as an operation of burn.
+//! [The activation of SwiGLU](tinyllama_kernel_catalog::swiglu), in CubeCL, on a CPU, and as an operation of burn.
 
 mod binding;
 #[cfg(feature = "gpu")]
 mod check;
+pub mod host;
 #[cfg(feature = "gpu")]
 mod kernels;
 #[cfg(feature = "gpu")]
@@ -10,7 +11,6 @@ mod launch;
 #[cfg(feature = "gpu")]
 mod workload;
 
-pub(crate) use binding::activation_gradients;
 pub use binding::{swiglu, swiglu_gradient};
 
 #[cfg(feature = "gpu")]

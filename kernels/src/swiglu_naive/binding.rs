@@ -5,12 +5,11 @@ use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::fusion::custom::TensorSpec;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::Tensor;
-use burn::tensor::activation::sigmoid;
 
+use super::host::{self, NaiveOutput};
 use crate::binding::{
-    Float, LibraryChoice, UntriedProduct, constant, primitive, primitive_product, record, tensor,
+    Float, LibraryChoice, UntriedProduct, constant, flex, primitive_product, record,
 };
-use crate::swiglu::activation_gradients;
 
 #[backend_extension(Cube: cfg(feature = "gpu"), Flex, Autodiff, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait SwigluNaive: Backend {
@@ -85,18 +84,23 @@ where
 }
 
 impl SwigluNaive for Flex {
-    /// On the host the library computes the products, because the kernel's mistake has no counterpart there.
     fn swiglu_naive(
         x: Float<Self>,
         gate_weight: Float<Self>,
         up_weight: Float<Self>,
         _products: LibraryChoice,
     ) -> (Float<Self>, Float<Self>, Float<Self>) {
-        let x = tensor::<2>(x);
-        let gate = x.clone().matmul(tensor(gate_weight));
-        let up = x.matmul(tensor(up_weight));
-        let output = gate.clone() * sigmoid(gate.clone()) * up.clone();
-        (primitive(output), primitive(gate), primitive(up))
+        let [x, gate_weight, up_weight] = [x, gate_weight, up_weight].map(flex::contiguous);
+        let ([rows, width], [_, hidden]) = (flex::matrix(&x), flex::matrix(&gate_weight));
+        let [mut y, mut gate, mut up] = [(); 3].map(|()| flex::zeros([rows, hidden]));
+        let out = NaiveOutput {
+            y: flex::values_mut(&mut y),
+            gate: flex::values_mut(&mut gate),
+            up: flex::values_mut(&mut up),
+        };
+        let [x, gate_weight, up_weight] = [&x, &gate_weight, &up_weight].map(flex::values);
+        host::forward(x, gate_weight, up_weight, out, [width, hidden]);
+        (y, gate, up)
     }
 }
 
@@ -106,8 +110,15 @@ impl SwigluNaiveGradient for Flex {
         up: Float<Self>,
         gradient: Float<Self>,
     ) -> (Float<Self>, Float<Self>) {
-        let [gate, up] = activation_gradients(tensor(gate), tensor(up), tensor(gradient));
-        (primitive(gate), primitive(up))
+        let [mut gate, mut up, gradient] = [gate, up, gradient].map(flex::contiguous);
+        let [_, hidden] = flex::matrix(&gate);
+        host::backward(
+            flex::values_mut(&mut gate),
+            flex::values_mut(&mut up),
+            flex::values(&gradient),
+            hidden,
+        );
+        (gate, up)
     }
 }
 

@@ -1,8 +1,9 @@
-//! [The mistake of stage 4](tinyllama_kernel_catalog::swiglu_naive) in CubeCL and as an operation of burn.
+//! [The mistake of stage 4](tinyllama_kernel_catalog::swiglu_naive), in CubeCL, on a CPU, and as an operation of burn.
 
 mod binding;
 #[cfg(feature = "gpu")]
 mod check;
+pub mod host;
 #[cfg(feature = "gpu")]
 mod kernels;
 #[cfg(feature = "gpu")]

@@ -36,11 +36,12 @@ pub fn tuning_ahead(options: &TrainingOptions) -> Tuning {
     tuning_on(options, options.backend.backend().unwrap_or(auto))
 }
 
-/// AMD GPUs tune by trying, unless the options say otherwise: only a trial shows which kernels compile there.
+/// AMD GPUs tune by trying, unless the options say otherwise: only a trial shows which kernels compile there. On a CPU
+/// `full` means burn's product as it is, and everything else this project's threads around it.
 fn tuning_on(options: &TrainingOptions, backend: Backend) -> Tuning {
     options.tuning.unwrap_or(match backend {
-        Backend::Cuda | Backend::Vulkan => Tuning::Rules,
-        Backend::Rocm | Backend::Cpu => Tuning::Full,
+        Backend::Cuda | Backend::Vulkan | Backend::Cpu => Tuning::Rules,
+        Backend::Rocm => Tuning::Full,
     })
 }
 

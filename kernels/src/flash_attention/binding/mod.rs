@@ -3,7 +3,6 @@
 #[cfg(feature = "gpu")]
 mod cube;
 mod host;
-#[cfg(feature = "gpu")]
 mod repeated;
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;

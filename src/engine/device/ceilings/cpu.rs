@@ -6,9 +6,9 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use super::{BandwidthCeiling, ComputeCeiling, ComputeUnit, DeviceCeilings, Level, Sampled};
-use crate::matrix::{Parallelism, View, multiply};
 use tinyllama_base::device_facts::DeviceFacts;
 use tinyllama_base::units::human_bytes;
+use tinyllama_kernels::host::matrix::{View, multiply_on_all_cores};
 
 /// Extent of the measurements.
 pub(super) struct CpuEffort {
@@ -163,8 +163,7 @@ impl SquareProduct {
     fn run(&mut self) {
         let side = self.side;
         let [a, b] = [&self.a, &self.b].map(|values| View::rows(values, side));
-        let all = Parallelism::Rayon(0);
-        multiply([side; 3], 1.0, a, b, &mut self.d, false, all);
+        multiply_on_all_cores([side; 3], 1.0, a, b, &mut self.d, false);
         black_box(&mut self.d);
     }
 }

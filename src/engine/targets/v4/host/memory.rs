@@ -2,17 +2,12 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use tinyllama_kernel_catalog::adamw::Factors;
+use tinyllama_kernels::adamw::{self, host::HostParameters};
 
-use super::vectors::widest;
 use crate::targets::v4::buffers::{BufferHandle, Element};
 use crate::targets::v4::layout::ParameterLayout;
-use crate::targets::v4::operation::Operation;
-use crate::targets::v4::schedule::{Node, Schedule};
-
-/// Elements of the parameters that one thread updates at a time.
-const UPDATE_CHUNK: usize = 1 << 14;
+use crate::targets::v4::schedule::Schedule;
 
 /// Parameters with gradients and moments, and every buffer of a schedule.
 pub struct Memory {
@@ -44,17 +39,8 @@ impl Memory {
     /// Creates buffers for another schedule with the same parameters.
     pub fn reshape(&mut self, schedule: &Schedule) {
         let (mut buffers, mut integers) = (Vec::new(), Vec::new());
-        // The host rotates again what GPUs keep rotated, so that buffer stays empty.
-        let turned = |node: &Node| match &node.operation {
-            Operation::Attention(op) => Some(op.rotated),
-            _ => None,
-        };
-        let left_out: Vec<BufferHandle> = schedule.nodes.iter().filter_map(turned).collect();
-        for (index, specification) in schedule.buffers.specifications.iter().enumerate() {
-            let elements = match left_out.contains(&BufferHandle::Buffer(index)) {
-                true => 0,
-                false => specification.elements(),
-            };
+        for specification in &schedule.buffers.specifications {
+            let elements = specification.elements();
             let (floats, whole) = match specification.element {
                 Element::I32 => (0, elements),
                 Element::F32 | Element::Operand => (elements, 0),
@@ -137,33 +123,13 @@ impl Memory {
 
     /// Does one step of AdamW over `elements`.
     pub fn adamw(&mut self, elements: Range<usize>, factors: &Factors) {
-        let [
-            keep_first,
-            add_first,
-            keep_second,
-            add_second,
-            rate,
-            correction,
-            decay,
-            epsilon,
-        ] = factors.to_array();
-        let weights = self.weights[elements.clone()].par_chunks_mut(UPDATE_CHUNK);
-        let first = self.first_moments[elements.clone()].par_chunks_mut(UPDATE_CHUNK);
-        let second = self.second_moments[elements.clone()].par_chunks_mut(UPDATE_CHUNK);
-        let gradients = self.gradients[elements].par_chunks(UPDATE_CHUNK);
-        weights.zip(first).zip(second).zip(gradients).for_each(
-            |(((weights, first), second), gradients)| {
-                let moments = first.iter_mut().zip(second);
-                widest(|| {
-                    for ((p, (m, v)), g) in weights.iter_mut().zip(moments).zip(gradients) {
-                        *m = keep_first * *m + add_first * g;
-                        *v = keep_second * *v + add_second * g * g;
-                        let direction = rate * *m / ((correction * *v).sqrt() + epsilon);
-                        *p -= decay * *p + direction;
-                    }
-                });
-            },
-        );
+        let parameters = HostParameters {
+            values: &mut self.weights[elements.clone()],
+            gradients: &self.gradients[elements.clone()],
+            first_moments: &mut self.first_moments[elements.clone()],
+            second_moments: &mut self.second_moments[elements],
+        };
+        adamw::host::step(vec![parameters], factors);
     }
 
     pub fn set_weights(&mut self, weights: &[f32]) {

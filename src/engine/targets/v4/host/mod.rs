@@ -1,24 +1,24 @@
-//! Executes the schedule on the CPU in f32, vectorised and on all cores. Results of devices are compared with it.
+//! Executes the schedule on the CPU in f32, by the kernels' forms there. Results of devices are compared with it.
 
-mod attention;
-mod elementwise;
-mod exponential;
 mod memory;
-mod norm;
 mod product;
-mod vectors;
 
 use anyhow::{Result, bail};
+use rayon::prelude::*;
 use tinyllama_kernel_catalog::adamw::{Factors, Hyperparameters};
+use tinyllama_kernel_catalog::flash_attention::AttentionShape;
+use tinyllama_kernel_catalog::rope::RopeShape;
+use tinyllama_kernels::flash_attention::host::{self as attention, HeadValues, SavedAttention};
+use tinyllama_kernels::rmsnorm::host::{NormRows, SavedNorm};
+use tinyllama_kernels::{cross_entropy, rope, swiglu};
 
 use super::executor::{Executor, NamedArrays, check_reshape};
 use super::operation::{InPlace, Operation};
 use super::schedule::{LOSS_RING, Schedule, latest};
-use crate::model::{NORM_EPSILON, rotary_table};
+use crate::model::{NORM_EPSILON, attention_shape, rotary_table};
 use crate::train::telemetry::PoolMemory;
 use crate::train::{Arrays, KernelInPlace};
 use memory::Memory;
-use norm::Norms;
 pub use product::product;
 
 /// Runs a schedule on this machine's cores.
@@ -128,17 +128,18 @@ impl Executor for HostExecutor {
         }
         let schedule = &self.schedule;
         let config = &schedule.config;
-        let norms = Norms {
+        let norms = NormRows {
             width: config.hidden,
             epsilon: NORM_EPSILON as f32,
         };
+        let shape = attention_shape(config, [config.batch_size, config.sequence_length]);
         let memory = &mut self.memory;
         match &schedule.nodes[node].operation {
             Operation::Lookup(op) => memory.update(
                 [op.stream, op.normed, op.scale],
                 |memory, [stream, normed, scale]| {
                     let tokens = memory.integers(op.tokens);
-                    elementwise::lookup(tokens, memory.read(op.table), stream, config.hidden);
+                    lookup(tokens, memory.read(op.table), stream, config.hidden);
                     norms.forward(stream, memory.read(op.weight), normed, scale);
                 },
             ),
@@ -152,49 +153,55 @@ impl Executor for HostExecutor {
                 for op in operation.products() {
                     memory.update([op.out], |memory, [out]| {
                         if let Some(addend) = op.addend {
-                            out.copy_from_slice(memory.read(addend));
+                            copy(memory.read(addend), out);
                         }
                         product::product(op, memory.read(op.a), memory.read(op.b), out);
                     });
                 }
             }
             Operation::Attention(op) => {
-                memory.update([op.mixed, op.log_sums], |memory, [mixed, log_sums]| {
+                let outputs = [op.rotated, op.mixed, op.log_sums];
+                memory.update(outputs, |memory, [rotated, mixed, log_sums]| {
                     let qkv = memory.read(op.qkv);
-                    attention::forward(config, &self.rotary, qkv, mixed, log_sums);
+                    rotate(shape, qkv, &self.rotary, rotated);
+                    attention::forward(shape, inputs(shape, rotated, qkv), mixed, log_sums);
                 });
             }
             Operation::AttentionBackward(op) => {
                 memory.update([op.qkv_gradient], |memory, [qkv_gradient]| {
-                    let saved = attention::SavedAttention {
-                        qkv: memory.read(op.qkv),
-                        mixed: memory.read(op.mixed),
-                        log_sums: memory.read(op.log_sums),
-                        mixed_gradient: memory.read(op.mixed_gradient),
+                    let (rotated, qkv) = (memory.read(op.rotated), memory.read(op.qkv));
+                    let saved = SavedAttention {
+                        query_key_value: inputs(shape, rotated, qkv),
+                        output: memory.read(op.mixed),
+                        log_sum_exp: memory.read(op.log_sums),
+                        output_gradient: memory.read(op.mixed_gradient),
                     };
-                    attention::backward(config, &self.rotary, &saved, qkv_gradient);
+                    attention::backward(shape, &saved, qkv_gradient);
+                    let whole = RopeShape::from_attention(shape);
+                    rope::host::turn(qkv_gradient, &self.rotary, whole, true);
                 });
             }
             Operation::Activate(op) => memory.update([op.activated], |memory, [activated]| {
-                elementwise::activate(memory.read(op.gate_up), activated, config.ffn);
+                swiglu::host::forward(memory.read(op.gate_up), activated, config.ffn);
             }),
             Operation::ActivateBackward(op) => memory.update([op.gate_up], |memory, [gate_up]| {
                 let gradient = memory.read(op.activated_gradient);
-                elementwise::activate_backward(gate_up, gradient, config.ffn);
+                swiglu::host::backward(gate_up, gradient, config.ffn);
             }),
             Operation::CrossEntropy(op) => {
                 let writes = [op.losses, op.logits_gradient];
                 memory.update(writes, |memory, [losses, gradient]| {
                     let (logits, targets) = (memory.read(op.logits), memory.integers(op.targets));
-                    elementwise::cross_entropy(logits, targets, losses, gradient);
+                    let share = 1.0 / targets.len() as f32;
+                    cross_entropy::host::rows(logits, targets, losses, gradient, share);
                 });
             }
             Operation::NormalizeBackward(op) => {
                 let part = schedule.partials() * norms.width;
                 let writes = [op.stream_gradient, op.partials];
                 memory.update(writes, |memory, [gradient, partials]| {
-                    let saved = norm::SavedNorm {
-                        normed_gradient: memory.read(op.normed_gradient),
+                    let saved = SavedNorm {
+                        y_gradient: memory.read(op.normed_gradient),
                         x: memory.read(op.stream),
                         scale: memory.read(op.scale),
                         weight: memory.read(op.weight),
@@ -205,7 +212,7 @@ impl Executor for HostExecutor {
                 });
                 if let Some(copy) = op.copy {
                     memory.update([copy], |memory, [copy]| {
-                        copy.copy_from_slice(memory.read(op.stream_gradient));
+                        self::copy(memory.read(op.stream_gradient), copy);
                     });
                 }
             }
@@ -230,9 +237,7 @@ impl Executor for HostExecutor {
             Operation::FinishLoss(op) => {
                 let place = self.runs % LOSS_RING;
                 memory.update([op.ring], |memory, [ring]| {
-                    let losses = memory.read(op.losses);
-                    let sum: f64 = losses.iter().map(|loss| f64::from(*loss)).sum();
-                    ring[place] = (sum / losses.len() as f64) as f32;
+                    ring[place] = cross_entropy::host::mean(memory.read(op.losses));
                 });
                 self.runs += 1;
             }
@@ -290,4 +295,43 @@ impl Executor for HostExecutor {
     fn captured(&self) -> Result<(), String> {
         Err("a CPU has no graphs".into())
     }
+}
+
+/// Copies the table's row of each token. Tokens must be within the table; the trainer checks them when it places a batch.
+fn lookup(tokens: &[i32], table: &[f32], stream: &mut [f32], width: usize) {
+    let rows = tokens.par_iter().zip(stream.par_chunks_exact_mut(width));
+    rows.for_each(|(token, row)| row.copy_from_slice(&table[*token as usize * width..][..width]));
+}
+
+/// Values that one thread copies at a time.
+const CHUNK: usize = 1 << 14;
+
+fn copy(from: &[f32], to: &mut [f32]) {
+    let chunks = to.par_chunks_mut(CHUNK).zip(from.par_chunks(CHUNK));
+    chunks.for_each(|(to, from)| to.copy_from_slice(from));
+}
+
+/// Copies queries and keys of a fused projection to `rotated`, `[tokens, (heads + key_heads) head_dim]`, and rotates them.
+fn rotate(shape: AttentionShape, qkv: &[f32], table: &[f32], rotated: &mut [f32]) {
+    let heads = shape.heads + shape.key_heads;
+    let width = heads * shape.head_dim;
+    let rows = qkv.par_chunks_exact(shape.width());
+    rows.zip(rotated.par_chunks_exact_mut(width))
+        .for_each(|(row, rotated)| rotated.copy_from_slice(&row[..width]));
+    let shape = RopeShape {
+        heads,
+        ..RopeShape::from_attention(shape)
+    };
+    rope::host::turn(rotated, table, shape, false);
+}
+
+/// Views rotated queries and keys, and values where the projection wrote them.
+fn inputs<'a>(shape: AttentionShape, rotated: &'a [f32], qkv: &'a [f32]) -> [HeadValues<'a>; 3] {
+    let (queries, both) = (shape.heads, shape.heads + shape.key_heads);
+    let [keys, values] = [queries, both].map(|heads| heads * shape.head_dim);
+    [
+        HeadValues::rows(rotated, values, 0, shape),
+        HeadValues::rows(rotated, values, keys, shape),
+        HeadValues::rows(qkv, shape.width(), values, shape),
+    ]
 }

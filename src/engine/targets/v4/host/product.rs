@@ -1,6 +1,7 @@
 //! Matrix products of the schedule, on all cores.
 
-use crate::matrix::{Parallelism, View, multiply};
+use tinyllama_kernels::host::matrix::{View, multiply_on_all_cores};
+
 use crate::targets::v4::operation::MatrixProduct;
 
 /// Computes a product. If it has an addend, `out` already holds it.
@@ -13,5 +14,5 @@ pub fn product(product: &MatrixProduct, a: &[f32], b: &[f32], out: &mut [f32]) {
     let a = view(a, product.a_transposed, m, k);
     let b = view(b, product.b_transposed, k, n);
     let add = product.addend.is_some();
-    multiply([m, n, k], 1.0, a, b, out, add, Parallelism::Rayon(0));
+    multiply_on_all_cores([m, n, k], 1.0, a, b, out, add);
 }
