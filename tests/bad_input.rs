@@ -101,12 +101,17 @@ type ErrorCase = (
 
 const SAID: &[ErrorCase] = &[
     (
-        &["kernels", "--check"],
+        &["kernels", "--bench"],
         3,
-        &["GPU", "gradcheck"],
+        &["GPU", "kernels --check"],
         "--backend cpu",
     ),
-    (&["kernels", "--bench"], 3, &["GPU"], "--backend cpu"),
+    (
+        &["kernels", "--check", "--dtype=bf16", "--backend=cpu"],
+        3,
+        &["bf16", "--dtype f32"],
+        "--backend cpu",
+    ),
     (
         &[
             "kernels",
@@ -208,7 +213,6 @@ fn a_build_without_gpus_names_the_flag_for_what_it_lacks() {
         &["--arch=gfx942", "--compile"],
         &["--arch=gfx942", "--compile", "--with=hiprtc"],
         &["--arch=gfx942", "--code-objects=objects"],
-        &["--check"],
         &["--bench"],
     ] {
         let output = run(&[&["kernels"], arguments].concat());
@@ -339,7 +343,7 @@ fn slow_commands_are_ended_and_the_facts_of_the_rest_are_packed() {
         .args(SMALL)
         .output()
         .unwrap();
-    // Kernels cannot be checked on a CPU, so one command fails.
+    // Kernels are checked in f32 alone on a CPU, so two commands fail.
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let file = std::fs::File::open(&archive).unwrap();
     let mut packed = std::collections::BTreeMap::new();

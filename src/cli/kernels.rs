@@ -3,11 +3,12 @@
 use std::io::{self, Write};
 
 use anyhow::{Context, Result, bail};
+use burn::tensor::FloatDType;
 use clap::Args;
 use serde::Serialize;
 use tinyllama_kernel_catalog::{KERNELS, KernelDescriptor, StepSizes};
 use tinyllama_kernels::binding;
-use tinyllama_kernels::check::OutputCheck;
+use tinyllama_kernels::check::{OutputCheck, check_on_cpu};
 
 use super::Exit;
 use super::analysis::AnalysisPage;
@@ -116,7 +117,6 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
         return kernels_arch::run(&args.compiled, &selection);
     }
     if args.check {
-        device::require_code_generator("--check")?;
         return check(args, &kernels);
     }
     if args.bench {
@@ -205,9 +205,16 @@ fn chosen(names: &[String]) -> Result<Vec<&'static KernelDescriptor>> {
 }
 
 fn check(args: &KernelsArgs, kernels: &[&'static KernelDescriptor]) -> Result<Exit> {
-    let open = open_gpu(args)?;
+    let open = open(args)?;
+    let on_gpu = open.backend.is_asynchronous();
     let dtype = float_dtype(args.dtype.unwrap_or(Dtype::F32).into());
     open.require_dtype(dtype)?;
+    if !on_gpu && dtype != FloatDType::F32 {
+        bail!(DeviceError::UnsupportedType {
+            device: open.facts.device,
+            dtype: "bf16 or f16 in a kernel".into(),
+        });
+    }
     let seed = args.seed.unwrap_or_else(super::gradcheck::fresh_seed);
     let mut out = io::stdout().lock();
     if !args.json {
@@ -216,10 +223,14 @@ fn check(args: &KernelsArgs, kernels: &[&'static KernelDescriptor]) -> Result<Ex
     }
     let mut rows = Vec::new();
     for kernel in kernels {
-        let Some(result) = binding::check(kernel, &open.device, dtype, seed) else {
+        let checks = match on_gpu {
+            true => binding::check(kernel, &open.device, dtype, seed).transpose()?,
+            false => Some(check_on_cpu(kernel, seed)),
+        };
+        let Some(checks) = checks else {
             continue;
         };
-        let row = summarise(kernel.name, &result?);
+        let row = summarise(kernel.name, &checks);
         if !args.json {
             print(&mut out, &row)?;
         }
@@ -232,21 +243,12 @@ fn check(args: &KernelsArgs, kernels: &[&'static KernelDescriptor]) -> Result<Ex
     Ok(Exit::from_passed(rows.iter().all(|row| row.passed)))
 }
 
-/// Opens the device, which must be able to run kernels.
-fn open_gpu(args: &KernelsArgs) -> Result<OpenDevice> {
+fn open(args: &KernelsArgs) -> Result<OpenDevice> {
     device::configure_runtime(CacheSettings {
         fusion: true,
         tuning: Tuning::Full,
     });
-    let open = device::open(args.backend, args.device.as_deref())?;
-    if !open.backend.is_asynchronous() {
-        // Kernels need a GPU. The CPU backend computes the same formulas without them.
-        bail!(DeviceError::NeedsGpu {
-            what: "a kernel",
-            device: open.facts.device,
-        });
-    }
-    Ok(open)
+    Ok(device::open(args.backend, args.device.as_deref())?)
 }
 
 fn summarise(name: &'static str, checks: &[OutputCheck]) -> KernelCheck {
@@ -293,7 +295,13 @@ struct BenchedPass {
 }
 
 fn bench(args: &KernelsArgs) -> Result<Exit> {
-    let open = open_gpu(args)?;
+    let open = open(args)?;
+    if !open.backend.is_asynchronous() {
+        bail!(DeviceError::NeedsGpu {
+            what: "the time of a kernel alone",
+            device: open.facts.device,
+        });
+    }
     let sizes = sizes(&args.config.config());
     let (ceilings, timed) =
         binding::bench(&open.device, &sizes, REPEATS).context("this device runs no kernels")??;

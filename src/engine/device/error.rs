@@ -128,13 +128,13 @@ impl DeviceError {
                 "Use --backend cuda or rocm, and --gemm auto.".into()
             }
             DeviceError::NeedsGpu { .. } => {
-                "Name a GPU's backend with --backend. Without one, `gradcheck` checks the same formulas on the CPU, and \
+                "Name a GPU's backend with --backend. Without one, `kernels --check` checks their forms on the CPU, and \
                  `kernels --arch all --compile` compiles the kernels for GPUs that are not here."
                     .into()
             }
             DeviceError::NoCodeGenerator { .. } => {
-                "Build with `cargo build --release --features vulkan`, or rocm or cuda instead of vulkan. Without it, `gradcheck` checks \
-                 the kernels' formulas on the CPU, and `kernels --arch all` shows recorded figures."
+                "Build with `cargo build --release --features vulkan`, or rocm or cuda instead of vulkan. Without it, `kernels --check` checks \
+                 the kernels' forms on the CPU, and `kernels --arch all` shows recorded figures."
                     .into()
             }
             DeviceError::Driver(error) => error.remedy(),
