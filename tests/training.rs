@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{run, run_v1, stderr, stdout, without_figures};
+use common::{SMALL, run, run_v1, stderr, stdout, without_figures};
 use serde_json::Value;
 
 fn document(arguments: &[&str]) -> Value {
@@ -89,13 +89,53 @@ fn the_same_seed_gives_the_same_losses_in_every_bit() {
 fn figures_that_the_cpu_does_not_report_are_null_and_never_zero() {
     let document = document(&["--num-steps=2", "--profile-steps=1"]);
     for step in document["steps"].as_array().unwrap() {
-        for field in ["launches", "bytes_in_use", "bytes_reserved"] {
+        for field in ["launches", "bytes_reserved"] {
             assert!(step[field].is_null(), "{field}: {}", step[field]);
         }
+        // Parameters, moments and gradients.
+        let held = 16 * document["summary"]["parameters"].as_u64().unwrap();
+        assert!(step["bytes_in_use"].as_u64() > Some(held), "{step}");
     }
     assert!(document["summary"]["launches_per_step"].is_null());
     assert!(document["kernels"].is_null());
     insta::assert_snapshot!(without_figures(&format!("{:#}", document["notes"])));
+}
+
+#[test]
+fn own_kernels_are_counted_and_timed_on_a_cpu() {
+    let flags = ["--num-steps=2", "--profile-steps=1", "--flops", "--json"];
+    let run = run(&[&["run", "v3"], SMALL, &flags].concat());
+    let document: Value = serde_json::from_str(&stdout(&run)).unwrap();
+    let rows = document["kernels"]["kernels"].as_array().unwrap();
+    let launches = |kernel: &str| -> f64 {
+        let of = rows.iter().filter(|row| row["name"] == kernel);
+        of.map(|row| row["launches_per_step"].as_f64().unwrap())
+            .sum()
+    };
+    // Two layers: a norm before each half and a last one, an attention, an activation; one loss and one update.
+    for (kernel, count) in [
+        ("rmsnorm_forward", 5.0),
+        ("rmsnorm_backward", 5.0),
+        ("rope_turn", 4.0),
+        ("flash_attention_forward", 2.0),
+        ("flash_attention_backward", 2.0),
+        ("swiglu_forward", 2.0),
+        ("swiglu_backward", 2.0),
+        ("cross_entropy_rows", 1.0),
+        ("adamw_step", 1.0),
+    ] {
+        assert_eq!(launches(kernel), count, "{kernel}: {rows:?}");
+    }
+    let all = document["kernels"]["launches_per_step"].as_f64();
+    for step in document["steps"].as_array().unwrap() {
+        assert_eq!(step["launches"].as_f64(), all, "{step}");
+    }
+    // The parts of a step also have burn's operations, which nobody times.
+    let parts = document["parts"]["parts"].as_array().unwrap();
+    assert!(
+        parts.iter().all(|part| part["device_ms"].is_null()),
+        "{parts:?}"
+    );
 }
 
 #[test]
@@ -117,7 +157,7 @@ fn phases_of_a_step_add_up_when_synchronised() {
 
 #[test]
 fn reduced_precision_stays_close_to_f32() {
-    let flags = ["--num-steps=6", "--learning-rate=1e-2"];
+    let flags = ["--num-steps=6", "--learning-rate=1e-2", "--seed=2"];
     let full = losses(&document(&flags));
     let reduced = losses(&document(&[&flags[..], &["--dtype=bf16"]].concat()));
     for (a, b) in full.iter().zip(&reduced) {

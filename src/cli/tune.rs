@@ -313,13 +313,12 @@ impl TuneArgs {
     }
 }
 
-/// Refuses the CPU: it runs the model without this project's kernels, so the search would only find noise.
+/// Refuses block sizes on a CPU: its kernels have none, so the search would only find noise.
 fn refuse_cpu(usual: &MeasuredRun, candidates: &[FlagSet]) -> Result<(), UsageError> {
     let mut flags = candidates.iter().flat_map(|candidate| &candidate.flags);
     if usual.hello.backend == "cpu" && flags.any(|flag| flag.starts_with(BLOCK_SIZE)) {
         return Err(UsageError(
-            "the CPU runs the model without this project's kernels, so there is no block size to tune; \
-             name a GPU with --backend"
+            "on a CPU the kernels have no block size, so there is none to tune; name a GPU with --backend"
                 .into(),
         ));
     }

@@ -211,7 +211,7 @@ pub struct Step {
     pub optimizer_ms: Option<f64>,
     /// True if the device had finished the timed work before the clock was read.
     pub synchronized: bool,
-    /// Kernels that the host launched in this step.
+    /// Kernels that the host launched in this step; on a CPU this project's alone.
     pub launches: Option<u64>,
     /// Additional kernels that a captured graph ran. The host does not launch them one by one. Null without graphs.
     #[serde(default)]
@@ -413,12 +413,13 @@ pub struct Summary {
     /// Kernels in a captured graph; null without one.
     #[serde(default)]
     pub captured_per_step: Option<f64>,
-    /// Largest reading of live tensors. Readings are taken between phases, so peaks inside a phase are not seen.
+    /// Largest reading of live tensors, on a CPU of the process's heap. Readings are taken between phases, so peaks inside
+    /// a phase are not seen.
     pub peak_bytes_in_use: Option<u64>,
     /// Maximum of bytes reserved on the device.
     pub peak_bytes_reserved: Option<u64>,
-    /// Maximum memory of the process, including its program and libraries. Present only if the device reports neither
-    /// figure above.
+    /// Maximum memory of the process, including its program and libraries. Present only if the device reports no reserved
+    /// bytes, as burn's CPU backend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_peak_bytes: Option<u64>,
     pub first_loss: Option<f64>,

@@ -69,7 +69,7 @@ impl Measurements {
         self.device.as_deref()
     }
 
-    /// Returns whether a CPU computed the run. A CPU launches no kernel, and there is no device to wait for.
+    /// Returns whether a CPU computed the run. There is no device to wait for then.
     pub fn is_of_cpu(&self) -> bool {
         self.backend.as_deref() == Some("cpu")
     }

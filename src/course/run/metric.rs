@@ -53,7 +53,7 @@ metrics! {
     FirstStepMs = "first_step_ms", Milliseconds, Summary(|it| it.first_step_ms), "host clock around the first step, compiling and tuning included";
     SamplesPerS = "samples_per_s", PerSecond("samples"), Summary(|it| it.samples_per_s), "counted over the measured steps and their total time";
     TokensPerS = "tokens_per_s", PerSecond("tokens"), Summary(|it| it.tokens_per_s), "counted over the measured steps and their total time";
-    LaunchesPerStep = "launches_per_step", Count("launches"), Summary(|it| it.launches_per_step), "kernels the host issued, counted at each launch";
+    LaunchesPerStep = "launches_per_step", Count("launches"), Summary(|it| it.launches_per_step), "kernels the host issued, counted at each launch; on a CPU this project's";
     PeakBytesInUse = "peak_bytes_in_use", Bytes, Summary(|it| Some(it.peak_bytes_in_use? as f64)), "the backend's memory pool";
     PeakBytesReserved = "peak_bytes_reserved", Bytes, Summary(|it| Some(it.peak_bytes_reserved? as f64)), "the backend's memory pool";
     ProcessPeakBytes = "process_peak_bytes", Bytes, Summary(|it| Some(it.process_peak_bytes? as f64)), "the system, for the whole process";

@@ -51,11 +51,20 @@ impl Drop for PartGuard {
 }
 
 impl Scopes {
+    fn current(&self) -> Part {
+        self.stack.last().copied().unwrap_or(Part::Other)
+    }
+
     fn notify(&self) {
         if let Some(listener) = &self.listener {
-            listener(self.stack.last().copied().unwrap_or(Part::Other));
+            listener(self.current());
         }
     }
+}
+
+/// Returns the part that the program computes now.
+pub fn current() -> Part {
+    with_scopes(|scopes| scopes.current())
 }
 
 /// Calls `listener` with the current part on every change, until the guard is dropped.

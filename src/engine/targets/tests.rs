@@ -155,10 +155,10 @@ fn a_run_learns_repeats_bit_for_bit_and_ends_with_a_summary() {
     assert!(summary.complete && summary.measured_steps == 6);
     assert_eq!(summary.parameters_with_gradient, Some(20));
     assert!(summary.repeatability.as_ref().is_some_and(|r| r.identical));
-    assert_eq!(
-        (summary.launches_per_step, summary.peak_bytes_in_use),
-        (None, None)
-    );
+    assert_eq!(summary.launches_per_step, None);
+    // The model's parameters, moments and gradients.
+    let held = 4 * 4 * summary.parameters;
+    assert!(summary.peak_bytes_in_use > Some(held), "{summary:?}");
     let parts = summary.forward_ms.unwrap().mean
         + summary.backward_ms.unwrap().mean
         + summary.optimizer_ms.unwrap().mean;

@@ -57,7 +57,7 @@ pub fn kernels(trace: &Trace) -> Kernels {
 /// Joins counted work with the device time that the pass attributes to each part.
 pub fn parts(counted: &[(Part, Work)], trace: Option<&Trace>, median_ms: Option<f64>) -> Parts {
     let device_ms = |part: Part| {
-        let trace = trace?;
+        let trace = trace.filter(|trace| !trace.partial)?;
         let launches: Vec<&KernelLaunch> = trace
             .launches
             .iter()
@@ -148,6 +148,20 @@ mod tests {
         assert_eq!(table.kernels[0].name, "matmul");
         assert!((table.kernels[1].device_ms_per_step.unwrap() - 1.5).abs() < 1e-9);
         assert!((table.span_ms_per_step.unwrap() - 5.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn launches_that_are_not_all_of_a_step_time_no_part() {
+        let mut trace = Trace {
+            steps: 1,
+            launches: vec![launch("k", Part::Loss, Some((0.0, 0.001)))],
+            ..Trace::default()
+        };
+        let counted = [(Part::Loss, Work::default())];
+        let time = |trace: &Trace| parts(&counted, Some(trace), None).parts[0].device_ms;
+        assert_eq!(time(&trace), Some(1.0));
+        trace.partial = true;
+        assert_eq!(time(&trace), None);
     }
 
     #[test]

@@ -80,9 +80,9 @@ impl Tally {
             captured_per_step: median(|step| step.captured),
             peak_bytes_in_use: device.0,
             peak_bytes_reserved: device.1,
-            process_peak_bytes: match device {
-                (None, None) => process_peak(),
-                _ => None,
+            process_peak_bytes: match device.1 {
+                None => process_peak(),
+                Some(_) => None,
             },
             first_loss: first.map(|step| step.loss),
             final_loss: last.map(|step| step.loss),

@@ -86,7 +86,7 @@ mod tests {
                 start: 0.0,
                 end: 0.002,
             }],
-            one_by_one: false,
+            ..Trace::default()
         };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace.json");

@@ -129,14 +129,17 @@ impl EngineDevice for BurnDevice {
         let inputs = options
             .graph
             .then(|| GraphInputs::new(&batch, &device, self.open.backend));
-        let launches = (self.open.backend.is_asynchronous()).then(LaunchCounter::start);
+        let launches = match self.open.backend.is_asynchronous() {
+            true => Some(LaunchCounter::start()),
+            false => (!options.recipe.kernels().is_empty()).then(LaunchCounter::start_on_cpu),
+        };
         Ok(Box::new(AutodiffTrainer {
             inputs: inputs.transpose()?,
             graph: is_replayed(options).then(|| StepGraph::new(device.clone())),
             model: Some(model(&context, weights, &device)),
             optimizer: Optimizer::new(options, &device.clone().autodiff()),
             launches,
-            backend: self.open.backend.name(),
+            backend: self.open.backend,
             kept: VecDeque::new(),
             context,
             device,
@@ -147,12 +150,12 @@ impl EngineDevice for BurnDevice {
 /// A model in training.
 struct AutodiffTrainer {
     device: Device,
-    backend: &'static str,
+    backend: Backend,
     /// `None` only while the optimizer holds it.
     model: Option<Llama>,
     context: Context,
     optimizer: Optimizer,
-    /// `None` on the CPU backend, which counts no launches.
+    /// `None` for a recipe without this project's kernels on the CPU, where burn's operations are not counted.
     launches: Option<LaunchCounter>,
     /// The batch, if a step may be replayed.
     inputs: Option<GraphInputs>,
@@ -449,7 +452,7 @@ impl Engine for AutodiffTrainer {
         match self.launches {
             Some(_) => Profiling::Observed,
             None => Profiling::HostOnly(format!(
-                "the {} backend computes on the host and launches no kernels",
+                "this target launches none of this project's kernels, and the {} backend times no others",
                 self.backend
             )),
         }
@@ -467,7 +470,10 @@ impl Engine for AutodiffTrainer {
     }
 
     fn launches(&self) -> Option<LaunchCount> {
-        self.launches.as_ref().map(LaunchCounter::shared_counter)
+        // Nothing compiles on a CPU, so its launches show no progress.
+        let compiling = self.launches.as_ref();
+        let compiling = compiling.filter(|_| self.backend.is_asynchronous());
+        compiling.map(LaunchCounter::shared_counter)
     }
 
     fn remark(&self) -> Option<String> {

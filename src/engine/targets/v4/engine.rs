@@ -21,7 +21,8 @@ use crate::train::{
 pub struct ScheduledEngine {
     pub trainer: ScheduleTrainer,
     pub kind: ExecutorKind,
-    /// Burn queues and fuses on a GPU, so only an observer can count the launches of a step.
+    /// Burn queues and fuses on a GPU, so only an observer can count the launches of a step. On the CPU it counts this
+    /// project's kernels, as it does for the targets that run through burn there.
     pub counter: Option<LaunchCounter>,
     /// True if a graph was requested.
     pub capture: bool,
@@ -39,7 +40,7 @@ impl ScheduledEngine {
     }
 
     fn observed(&self) -> Option<u64> {
-        self.launches().map(|count| count.total())
+        self.counter.as_ref().map(LaunchCounter::total)
     }
 }
 
@@ -96,7 +97,7 @@ impl Engine for ScheduledEngine {
 
     fn profiling(&self) -> Profiling {
         match (&self.kind, &self.counter) {
-            (_, Some(_)) => Profiling::Observed,
+            (ExecutorKind::Client(_), Some(_)) => Profiling::Observed,
             (ExecutorKind::Client(_), None) => Profiling::OneByOne(Some(
                 "times of the kernel table: the host's clock around each operation handed to burn, with a wait behind it",
             )),
@@ -116,7 +117,10 @@ impl Engine for ScheduledEngine {
     }
 
     fn launches(&self) -> Option<LaunchCount> {
-        self.counter.as_ref().map(LaunchCounter::shared_counter)
+        // Nothing compiles on a CPU, so its launches show no progress.
+        let compiling = self.counter.as_ref();
+        let compiling = compiling.filter(|_| !matches!(self.kind, ExecutorKind::Host));
+        compiling.map(LaunchCounter::shared_counter)
     }
 
     fn work(&self, options: &TrainingOptions) -> Vec<(Part, Work)> {

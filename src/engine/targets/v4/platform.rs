@@ -356,6 +356,7 @@ impl EngineDevice for Platform {
                 ExecutorKind::Client(open) if open.backend.is_asynchronous() => {
                     Some(LaunchCounter::start())
                 }
+                ExecutorKind::Host => Some(LaunchCounter::start_on_cpu()),
                 _ => None,
             },
             capture: options.capture,

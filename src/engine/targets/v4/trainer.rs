@@ -226,6 +226,7 @@ impl ScheduleTrainer {
             launches: launches.collect(),
             host: vec![],
             one_by_one: true,
+            partial: false,
         })
     }
 

@@ -3,22 +3,36 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tinyllama_kernels::host;
+
 use crate::gpu::{LaunchObservation, count_launches};
 
-/// Counts every launch of the process until it is dropped. The cost is one atomic addition per launch.
+/// Counts launches of the process until it is dropped. The cost is one atomic addition per launch.
 ///
-/// It also counts launches with which tuning compares candidates. Its readers only want counts from after the warm-up.
+/// On a GPU it also counts launches with which tuning compares candidates. Its readers only want counts from after the
+/// warm-up.
 pub struct LaunchCounter {
     count: LaunchCount,
-    _observation: LaunchObservation,
+    _observation: Option<LaunchObservation>,
 }
 
 impl LaunchCounter {
+    /// Counts every launch on a GPU.
     pub fn start() -> Self {
         let count = Arc::new(AtomicU64::new(0));
         LaunchCounter {
-            _observation: count_launches(count.clone()),
-            count: LaunchCount(count),
+            _observation: Some(count_launches(count.clone())),
+            count: LaunchCount::OnGpu(count),
+        }
+    }
+
+    /// Counts this project's kernels on the CPU. burn's own operations there are function calls, which nobody counts.
+    pub fn start_on_cpu() -> Self {
+        LaunchCounter {
+            _observation: None,
+            count: LaunchCount::OnCpu {
+                before: host::launched(),
+            },
         }
     }
 
@@ -35,11 +49,17 @@ impl LaunchCounter {
 
 /// Reads a [`LaunchCounter`].
 #[derive(Clone)]
-pub struct LaunchCount(Arc<AtomicU64>);
+pub enum LaunchCount {
+    OnGpu(Arc<AtomicU64>),
+    OnCpu { before: u64 },
+}
 
 impl LaunchCount {
     /// Returns the launches since the counter was started.
     pub fn total(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        match self {
+            LaunchCount::OnGpu(count) => count.load(Ordering::Relaxed),
+            LaunchCount::OnCpu { before } => host::launched() - before,
+        }
     }
 }

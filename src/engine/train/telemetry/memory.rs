@@ -1,11 +1,14 @@
 //! Device memory as the allocator reports it, and process memory as the system reports it.
 
+use burn::backend::DispatchDevice;
 use burn::tensor::Device;
+
+use super::heap_in_use;
 
 /// Bytes held at one moment; `None` if the backend does not report them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolMemory {
-    /// Bytes of live tensors.
+    /// Bytes of live tensors. On a CPU, of the whole heap.
     pub in_use: Option<u64>,
     /// Bytes taken from the device, including pages kept for reuse.
     pub reserved: Option<u64>,
@@ -13,6 +16,12 @@ pub struct PoolMemory {
 
 impl PoolMemory {
     pub fn read(device: &Device) -> Self {
+        if let DispatchDevice::Flex(_) = device.clone().inner().as_dispatch() {
+            return PoolMemory {
+                in_use: heap_in_use(),
+                reserved: None,
+            };
+        }
         let usage = device.memory_pool_usage();
         PoolMemory {
             in_use: usage.as_ref().map(|usage| usage.bytes_in_use),

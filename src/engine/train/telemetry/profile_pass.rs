@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 
+use super::host_launches::HostRecorder;
 use crate::gpu::LaunchRecorder;
 use crate::model::Part;
 use crate::model::work::Work;
@@ -44,11 +45,14 @@ pub struct Trace {
     pub host: Vec<HostSpan>,
     /// True if each launch was timed alone. The time between launches of a step is then unknown.
     pub one_by_one: bool,
+    /// True if a step does more than its launches. Those of a part then do not have the part's time.
+    pub partial: bool,
 }
 
 /// Observes some training steps.
 pub struct ProfilePass {
     recorder: LaunchRecorder,
+    host_recorder: HostRecorder,
     epoch: Instant,
     host: Vec<HostSpan>,
     steps: usize,
@@ -58,6 +62,7 @@ impl ProfilePass {
     fn start(device: &Device) -> Self {
         ProfilePass {
             recorder: LaunchRecorder::start(device),
+            host_recorder: HostRecorder::start(),
             epoch: Instant::now(),
             host: Vec::new(),
             steps: 0,
@@ -78,11 +83,16 @@ impl ProfilePass {
 
     /// Stops observing and reads the device's time stamps.
     fn finish(self) -> Trace {
+        let on_cpu = self.host_recorder.finish(self.epoch);
+        let mut launches = self.recorder.finish(self.epoch);
+        let partial = !on_cpu.is_empty();
+        launches.extend(on_cpu);
         Trace {
             steps: self.steps,
-            launches: self.recorder.finish(self.epoch),
+            launches,
             host: self.host,
             one_by_one: false,
+            partial,
         }
     }
 }
