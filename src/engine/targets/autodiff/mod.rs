@@ -2,6 +2,7 @@
 
 mod activations;
 mod optimizer;
+mod shares;
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -27,6 +28,7 @@ use crate::train::{
     StepTimes, StopSignal, Synchronize, TrainingOptions, float_dtype, library_on, tuning_ahead,
 };
 use optimizer::Optimizer;
+use shares::ForwardPass;
 use tinyllama_base::device_facts::DeviceFacts;
 use tinyllama_kernels::binding::rounds_to_tf32;
 
@@ -71,8 +73,8 @@ pub fn reference(
     let device = Device::flex();
     let precision = ModelPrecision::reference();
     let context = Context::new(*config, Recipe::BASELINE, precision, &device);
-    evaluate(&model(&context, weights, &device), &context, batch, &device)
-        .context("the reference failed")
+    let model = model(&context, weights, &device);
+    evaluate(&model, &context, batch, &device, 1).context("the reference failed")
 }
 
 /// Places `weights` on `device`, ready for training.
@@ -137,9 +139,17 @@ impl EngineDevice for BurnDevice {
             inputs: inputs.transpose()?,
             graph: is_replayed(options).then(|| StepGraph::new(device.clone())),
             model: Some(model(&context, weights, &device)),
-            optimizer: Optimizer::new(options, &device.clone().autodiff()),
+            optimizer: Optimizer::new(
+                options,
+                &device.clone().autodiff(),
+                !self.open.backend.is_asynchronous(),
+            ),
             launches,
             backend: self.open.backend,
+            shares: match self.open.backend.is_asynchronous() {
+                true => 1,
+                false => shares::count_on_cpu(&options.config),
+            },
             kept: VecDeque::new(),
             context,
             device,
@@ -151,6 +161,8 @@ impl EngineDevice for BurnDevice {
 struct AutodiffTrainer {
     device: Device,
     backend: Backend,
+    /// Shares of the batch that are computed side by side.
+    shares: usize,
     /// `None` only while the optimizer holds it.
     model: Option<Llama>,
     context: Context,
@@ -188,6 +200,17 @@ impl DeviceBatch {
         }
     }
 
+    /// Returns one of `shares` equal parts of the batch.
+    fn share(&self, share: usize, shares: usize) -> DeviceBatch {
+        let [samples, sequence] = self.tokens.dims();
+        let samples = samples / shares;
+        let tokens = samples * sequence;
+        DeviceBatch {
+            tokens: self.tokens.clone().narrow(0, share * samples, samples),
+            targets: self.targets.clone().narrow(0, share * tokens, tokens),
+        }
+    }
+
     /// Returns the model's loss on this batch, `[1]`.
     fn loss(&self, model: &Llama, context: &Context) -> Tensor<1> {
         model.loss(context, self.tokens.clone(), self.targets.clone())
@@ -205,11 +228,12 @@ fn evaluate<T: Element>(
     context: &Context,
     batch: &Batch,
     device: &Device,
+    shares: usize,
 ) -> Result<Evaluation<T>> {
     let batch = DeviceBatch::place(batch, &context.config, device);
-    let loss = batch.loss(model, context);
-    let gradients = backward(model, loss.clone());
-    let loss = loss.inner().try_into_scalar::<T>()?;
+    let mut pass = ForwardPass::new(model, context, &batch, shares);
+    let gradients = pass.backward(model);
+    let loss = pass.read_loss()?;
     let gradients = model
         .parameters()
         .into_iter()
@@ -256,12 +280,13 @@ impl AutodiffTrainer {
                 Some(inputs) => inputs.tensors(),
                 None => bail!("a graph needs its batch in fixed buffers"),
             };
-            let loss = self.forward(&DeviceBatch { tokens, targets });
-            let gradients = self.backward(loss.clone());
+            let mut pass = self.forward(&DeviceBatch { tokens, targets });
+            let gradients = self.backward(&mut pass);
             let with_gradient = gradients.len();
             self.update(gradients);
+            let loss = pass.single_loss();
             Ok(RecordedOutput {
-                loss: loss.inner(),
+                loss: loss.context("a graph has the whole batch")?.inner(),
                 with_gradient,
             })
         })?;
@@ -306,13 +331,18 @@ impl AutodiffTrainer {
         }))
     }
 
-    fn forward(&self, batch: &DeviceBatch) -> Tensor<1> {
-        let _range = ranges::range(|| "forward".into());
-        batch.loss(self.model(), &self.context)
+    /// Returns the launches so far; 0 if they are not counted.
+    fn launched(&self) -> u64 {
+        self.launches.as_ref().map_or(0, LaunchCounter::total)
     }
 
-    fn backward(&self, loss: Tensor<1>) -> GradientsParams {
-        backward(self.model(), loss)
+    fn forward(&self, batch: &DeviceBatch) -> ForwardPass {
+        let _range = ranges::range(|| "forward".into());
+        ForwardPass::new(self.model(), &self.context, batch, self.shares)
+    }
+
+    fn backward(&self, pass: &mut ForwardPass) -> GradientsParams {
+        pass.backward(self.model())
     }
 
     fn update(&mut self, gradients: GradientsParams) {
@@ -328,7 +358,7 @@ impl AutodiffTrainer {
         &mut self,
         gradients: Option<&GradientsParams>,
         batch: &DeviceBatch,
-    ) -> Result<(), ExecutionError> {
+    ) -> Result<()> {
         let all = |gradients: &GradientsParams| -> Vec<Tensor<1>> {
             let parameters = self.model().parameters().into_iter();
             parameters.filter_map(|it| it.gradient(gradients)).collect()
@@ -349,7 +379,7 @@ impl AutodiffTrainer {
                 self.kept.push_front(step);
             }
             (SideWork::Evaluate, None) => {
-                black_box(read::<f32, 1>(self.forward(batch).inner())?);
+                black_box(self.forward(batch).read_loss::<f32>()?);
             }
             _ => {}
         }
@@ -357,22 +387,20 @@ impl AutodiffTrainer {
     }
 
     /// Runs one more step under observation. Its times belong to the profile pass, not to a measured step.
-    fn profiled_step(
-        &mut self,
-        batch: &DeviceBatch,
-        pass: &mut ProfilePass,
-    ) -> Result<(), ExecutionError> {
+    fn profiled_step(&mut self, batch: &DeviceBatch, pass: &mut ProfilePass) -> Result<()> {
         let device = self.device.clone();
         self.optimizer.advance()?;
-        let loss = pass.span("forward", || self.forward(batch));
-        let gradients = pass.span("backward", || self.backward(loss));
+        // A launch belongs to the part that the program computes. Shares side by side would mix the parts.
+        let (model, context) = (self.model(), &self.context);
+        let mut forward = pass.span("forward", || ForwardPass::new(model, context, batch, 1));
+        let gradients = pass.span("backward", || forward.backward(model));
         pass.span("optimizer", || {
             self.side_work(Some(&gradients), batch)?;
             self.update(gradients);
-            Ok::<_, ExecutionError>(())
+            anyhow::Ok(())
         })?;
         self.side_work(None, batch)?;
-        pass.span("wait for the device", || device.sync())
+        Ok(pass.span("wait for the device", || device.sync())?)
     }
 }
 
@@ -386,17 +414,20 @@ impl Engine for AutodiffTrainer {
             graph.before_launches()?;
         }
         self.optimizer.advance()?;
-        let launched_before = self.launches.as_ref().map(LaunchCounter::total);
+        let before = self.launched();
         let phases = synchronize == Synchronize::Phases;
         let mut clock = Stopwatch::start();
-        let loss = self.forward(&batch);
+        let mut pass = self.forward(&batch);
         let forward = clock.lap(phases, &self.device)?;
         let mut memory = PeakMemory::default();
         memory.observe(PoolMemory::read(&self.device));
         clock.skip();
-        let gradients = self.backward(loss.clone());
+        let gradients = self.backward(&mut pass);
         let with_gradient = gradients.len();
         let backward = clock.lap(phases, &self.device)?;
+        // Each share launches the same kernels.
+        let of_passes = (self.launched() - before) / self.shares as u64;
+        let before_update = self.launched();
         self.side_work(Some(&gradients), &batch)?;
         self.update(gradients);
         let whole = matches!(synchronize, Synchronize::Phases | Synchronize::Step);
@@ -415,10 +446,9 @@ impl Engine for AutodiffTrainer {
             optimizer: part(optimizer),
         };
         memory.observe(PoolMemory::read(&self.device));
-        let launched = self.launches.as_ref().map(LaunchCounter::total);
+        let launches = of_passes + self.launched() - before_update;
         // Reading the loss waits for the device, so it comes after the clock and the launch count are read.
-        let loss = loss.inner().try_into_scalar::<f32>();
-        let loss = f64::from(loss.context("the loss could not be read back")?);
+        let loss = f64::from(pass.read_loss::<f32>()?);
         self.side_work(None, &batch)?;
         if let Some(graph) = self.graph.take_if(|graph| graph.is_due()) {
             self.record(graph)?;
@@ -426,9 +456,7 @@ impl Engine for AutodiffTrainer {
         Ok(StepResult {
             loss,
             times,
-            launches: launched
-                .zip(launched_before)
-                .map(|(after, before)| after - before),
+            launches: self.launches.is_some().then_some(launches),
             captured: self.graph.is_some().then_some(0),
             memory: memory.get(),
             with_gradient: Some(with_gradient),
@@ -437,7 +465,8 @@ impl Engine for AutodiffTrainer {
     }
 
     fn gradients(&mut self, batch: &Batch) -> Result<Evaluation> {
-        evaluate(self.model(), &self.context, batch, &self.device)
+        let (model, context) = (self.model(), &self.context);
+        evaluate(model, context, batch, &self.device, self.shares)
     }
 
     fn profile(&mut self, batch: &Batch, steps: usize, stop: &StopSignal) -> Result<Trace> {
@@ -445,7 +474,7 @@ impl Engine for AutodiffTrainer {
         device.sync().context("waiting for the device failed")?;
         let batch = self.place(batch)?;
         let step = |pass: &mut ProfilePass| self.profiled_step(&batch, pass);
-        Ok(observe(&device, steps, stop, step)?)
+        observe(&device, steps, stop, step)
     }
 
     fn profiling(&self) -> Profiling {

@@ -1,10 +1,13 @@
 //! Updates the parameters with burn's AdamW or with one launch over all of them.
+//!
+//! burn's CPU backend runs AdamW's operations on one core, so there it updates a parameter on each core.
 
 use std::collections::VecDeque;
 
 use burn::module::{Module, ModuleMapper, Param, ParamId};
-use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
+use burn::optim::{self, AdamWConfig, AdamWState, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, ExecutionError, Tensor};
+use rayon::prelude::*;
 use tinyllama_kernels::adamw::AdamW;
 
 use crate::model::{Llama, Operations};
@@ -16,7 +19,17 @@ pub enum Optimizer {
         optimizer: Box<ModuleOptimizer>,
         learning_rate: f64,
     },
+    OnCores(Box<CoresOptimizer>),
     Kernel(Box<KernelOptimizer>),
+}
+
+/// burn's AdamW, parameter next to parameter on the cores of a CPU.
+pub struct CoresOptimizer {
+    adamw: optim::AdamW,
+    learning_rate: f64,
+    /// Moments of each parameter, in the order of the model's; empty before the first step.
+    states: Vec<Option<AdamWState<1>>>,
+    placeholder: Tensor<1>,
 }
 
 /// AdamW as one launch over all parameters.
@@ -28,25 +41,35 @@ pub struct KernelOptimizer {
 
 impl Optimizer {
     /// Creates the optimizer. `device` holds the parameters and has autodiff on.
-    pub fn new(options: &TrainingOptions, device: &Device) -> Self {
+    pub fn new(options: &TrainingOptions, device: &Device, on_cpu: bool) -> Self {
         let hyper = options.hyperparameters();
+        let placeholder = Tensor::zeros([1], device);
         // The library's factors are arguments, which a graph would repeat.
         let for_graph = options.graph.then(|| AdamW::for_graph(hyper, device));
         match (options.recipe.operations, for_graph.flatten()) {
-            (Operations::Library, None) => Optimizer::Library {
-                optimizer: Box::new(
-                    AdamWConfig::new()
-                        .with_beta_1(hyper.beta1 as f32)
-                        .with_beta_2(hyper.beta2 as f32)
-                        .with_weight_decay(options.weight_decay)
-                        .with_epsilon(hyper.epsilon as f32)
-                        .init(),
-                ),
-                learning_rate: hyper.learning_rate,
-            },
+            (Operations::Library, None) => {
+                let config = AdamWConfig::new()
+                    .with_beta_1(hyper.beta1 as f32)
+                    .with_beta_2(hyper.beta2 as f32)
+                    .with_weight_decay(options.weight_decay)
+                    .with_epsilon(hyper.epsilon as f32);
+                let learning_rate = hyper.learning_rate;
+                match on_cpu {
+                    true => Optimizer::OnCores(Box::new(CoresOptimizer {
+                        adamw: config.build(),
+                        learning_rate,
+                        states: vec![],
+                        placeholder,
+                    })),
+                    false => Optimizer::Library {
+                        optimizer: Box::new(config.init()),
+                        learning_rate,
+                    },
+                }
+            }
             (_, adamw) => Optimizer::Kernel(Box::new(KernelOptimizer {
                 adamw: adamw.unwrap_or_else(|| AdamW::new(hyper)),
-                placeholder: Tensor::zeros([1], device),
+                placeholder,
             })),
         }
     }
@@ -54,7 +77,7 @@ impl Optimizer {
     /// Begins the next step. Call it before each step, launched or replayed.
     pub fn advance(&mut self) -> Result<(), ExecutionError> {
         match self {
-            Optimizer::Library { .. } => Ok(()),
+            Optimizer::Library { .. } | Optimizer::OnCores(_) => Ok(()),
             Optimizer::Kernel(kernel) => kernel.adamw.advance(),
         }
     }
@@ -71,25 +94,57 @@ impl Optimizer {
                 optimizer,
                 learning_rate,
             } => optimizer.step(*learning_rate, model, gradients),
+            Optimizer::OnCores(cores) => cores.step(model, gradients),
             Optimizer::Kernel(kernel) => kernel.step(model, gradients),
         }
     }
 }
 
+impl CoresOptimizer {
+    fn step(&mut self, model: Llama, gradients: GradientsParams) -> Llama {
+        let (adamw, rate) = (&self.adamw, self.learning_rate);
+        let states = &mut self.states;
+        update_flat(&self.placeholder, model, gradients, |parameters| {
+            states.resize(parameters.len(), None);
+            let each = parameters.into_par_iter().zip(states).with_max_len(1);
+            each.map(|((value, gradient), state)| {
+                let (value, next) =
+                    optim::Optimizer::step(adamw, rate, value, gradient, state.take());
+                *state = next;
+                value
+            })
+            .collect()
+        })
+    }
+}
+
 impl KernelOptimizer {
     fn step(&mut self, model: Llama, gradients: GradientsParams) -> Llama {
-        let mut take = TakeParameters {
-            gradients,
-            placeholder: self.placeholder.clone(),
-            taken: Vec::new(),
-        };
-        let emptied = model.map(&mut take);
-        let (places, parameters): (Vec<ParameterSlot>, Vec<_>) = take.taken.into_iter().unzip();
-        let updated = self.adamw.step(parameters);
-        emptied.map(&mut RestoreParameters(
-            places.into_iter().zip(updated).collect(),
-        ))
+        let adamw = &mut self.adamw;
+        update_flat(&self.placeholder, model, gradients, |parameters| {
+            adamw.step(parameters)
+        })
     }
+}
+
+/// Updates all parameters that have a gradient by `update`, which gets each flat with its gradient.
+fn update_flat(
+    placeholder: &Tensor<1>,
+    model: Llama,
+    gradients: GradientsParams,
+    update: impl FnOnce(Vec<(Tensor<1>, Tensor<1>)>) -> Vec<Tensor<1>>,
+) -> Llama {
+    let mut take = TakeParameters {
+        gradients,
+        placeholder: placeholder.clone(),
+        taken: Vec::new(),
+    };
+    let emptied = model.map(&mut take);
+    let (places, parameters): (Vec<ParameterSlot>, Vec<_>) = take.taken.into_iter().unzip();
+    let updated = update(parameters);
+    emptied.map(&mut RestoreParameters(
+        places.into_iter().zip(updated).collect(),
+    ))
 }
 
 /// The parameter to which a tensor belongs, and its shape.
