@@ -37,7 +37,8 @@ fn row(logits: &[f32], target: i32, gradient: &mut [f32], share: f32) -> f32 {
     match hit.filter(|hit| *hit < logits.len()) {
         Some(hit) => {
             gradient[hit] -= share;
-            largest + sum.ln() - logits[hit]
+            // The difference comes first: it is exact, and the sum of large numbers would lose digits.
+            largest - logits[hit] + sum.ln()
         }
         None => {
             gradient.fill(f32::NAN);

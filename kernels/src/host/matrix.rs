@@ -89,8 +89,20 @@ pub fn multiply_on_all_cores(
     out: &mut [f32],
     add: bool,
 ) {
+    let blocks = block(size, rayon::current_num_threads());
+    multiply_in_blocks(size, blocks, factor, a, b, out, add);
+}
+
+fn multiply_in_blocks(
+    size: [usize; 3],
+    [rows, columns]: [usize; 2],
+    factor: f32,
+    a: View,
+    b: View,
+    out: &mut [f32],
+    add: bool,
+) {
     let [m, n, k] = size;
-    let [rows, columns] = block(size, rayon::current_num_threads());
     if rows >= m && columns >= n {
         return multiply(size, factor, a, b, out, add);
     }
@@ -230,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn all_cores_compute_what_one_does() {
+    fn blocks_compute_what_the_whole_does() {
         let [m, n, k] = [130, 257, 300];
         let values = |count: usize, seed: usize| -> Vec<f32> {
             let number = |at: usize| ((at * 7919 + seed) % 101) as f32 / 50.0 - 1.0;
@@ -241,12 +253,18 @@ mod tests {
             View::rows(&a, m).transposed(),
             View::rows(&b, k).transposed(),
         );
-        let (mut one, mut all) = (before.clone(), before.clone());
-        multiply([m, n, k], 0.5, a, b, &mut one, true);
-        multiply_on_all_cores([m, n, k], 0.5, a, b, &mut all, true);
-        for (index, (one, all)) in one.iter().zip(&all).enumerate() {
-            assert!((one - all).abs() < 1e-4, "{index}: {one} and {all}");
+        let mut whole = before.clone();
+        multiply([m, n, k], 0.5, a, b, &mut whole, true);
+        for blocks in [[64, n], [m, 96], [64, 96], [32, 32]] {
+            let mut parts = before.clone();
+            multiply_in_blocks([m, n, k], blocks, 0.5, a, b, &mut parts, true);
+            for (index, (whole, part)) in whole.iter().zip(&parts).enumerate() {
+                assert!(
+                    (whole - part).abs() < 1e-4,
+                    "{blocks:?} {index}: {whole} {part}"
+                );
+            }
         }
-        assert_ne!(all, before);
+        assert_ne!(whole, before);
     }
 }
