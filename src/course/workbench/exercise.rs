@@ -7,8 +7,8 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 
-use super::expression::Expression;
 use super::host::HostCode;
+use tinyllama_base::Expression;
 use tinyllama_base::named;
 
 static FOLDER: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../kernels/workbench");
@@ -298,7 +298,7 @@ pub fn find(wanted: &str) -> Result<&'static Exercise> {
             near(a).total_cmp(&near(b))
         });
         let near = near.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
-        anyhow!(crate::run::UsageError(format!(
+        anyhow!(tinyllama_contract::flags::UsageError(format!(
             "no exercise is called `{wanted}`{near} There are: {}",
             names.join(", ")
         )))

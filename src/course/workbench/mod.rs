@@ -11,7 +11,6 @@ mod child;
 pub mod compile;
 pub mod exercise;
 pub mod exercise_file;
-mod expression;
 pub mod file;
 pub mod finding;
 pub mod host;
@@ -29,7 +28,6 @@ mod tokens;
 pub mod toolchain;
 
 pub use exercise::{Exercise, exercises, find};
-pub use expression::Expression;
 pub use file::KernelFile;
 pub use finding::{FindingKind, KernelFinding};
 pub use problem::PreparedCase;

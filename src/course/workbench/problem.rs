@@ -5,8 +5,8 @@ use tinyllama_kernel_catalog::adamw::{Factors, Hyperparameters};
 use tinyllama_kernel_catalog::check::Random;
 
 use super::exercise::{Exercise, KernelParameter, LaunchText, NamedSizes};
-use super::expression::Expression;
 use super::reference;
+use tinyllama_base::Expression;
 use tinyllama_contract::LaunchShape;
 
 /// Largest number of elements in a case, so that a mistyped size does not fill the memory.

@@ -13,7 +13,7 @@ use super::counters::{KernelCounters, counters};
 use super::roofline::measured;
 use crate::profiler::model::Profile;
 use crate::profiler::name;
-use crate::workbench::Expression;
+use tinyllama_base::Expression;
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{NOT_REPORTED, bytes, figure, or_not_reported, percent, time};
 

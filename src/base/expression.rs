@@ -1,4 +1,4 @@
-//! Formulas of exercises, such as `ceil(rows * width / 256)` with the sizes of a case.
+//! Formulas in files, such as `ceil(rows * width / 256)` with the sizes of a case.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
