@@ -9,9 +9,9 @@ use tinyllama_contract::model::Attention;
 use common::{SMALL, run, run_v1, stderr, stdout, tutor};
 use serde_json::Value;
 use tinyllama_contract::Body;
+use tinyllama_contract::flags::RunSpec;
 use tinyllama_course::run::{
-    Control, FinishedRun, Launcher, Line, RunExit, RunRecord, RunSpec, RunStart, RunUpdate,
-    supervise,
+    Control, FinishedRun, Launcher, Line, RunExit, RunRecord, RunStart, RunUpdate, supervise,
 };
 
 fn schema(name: &str) -> Value {

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use tinyllama_contract::targets;
-use tinyllama_course::analysis::Metric;
 use tinyllama_course::lesson::kinds::Kind;
 use tinyllama_course::lesson::{Course, CourseSource, Problem, Problems, Style, schema};
+use tinyllama_course::run::Metric;
 use tinyllama_course_walk::scaffold;
 
 const WORKSHOP: &str = r#"format: 1

@@ -10,12 +10,12 @@ use super::analysis::{
 };
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::units::{human_bytes, number, whole_percent};
+use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_course::analysis::batch_size::{
     AS_GOOD, BatchSizeSearch, Bounds, Goal, SizeTrial, search,
 };
 use tinyllama_course::analysis::comparison::{peak_bytes, step_ms};
 use tinyllama_course::analysis::{MeasuredRun, RunFailure, RunVariant};
-use tinyllama_course::run::{RunSpec, UsageError};
 
 /// Default steps of a trial: enough for a median, and few enough for a dozen trials.
 const STEPS: &str = "--num-steps=10";

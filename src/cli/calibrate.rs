@@ -10,9 +10,10 @@ use serde::Serialize;
 use super::analysis::{AlreadyReported, Analysis, AnalysisPage, AnalysisResult};
 use tinyllama_base::NOT_REPORTED;
 use tinyllama_base::clock::unix_time;
+use tinyllama_contract::flags::UsageError;
 use tinyllama_course::analysis::calibration::{Calibration, VERSION};
 use tinyllama_course::analysis::gpus::{self, DataSheet};
-use tinyllama_course::run::{Launcher, NotStarted, RunExit, UsageError, folder};
+use tinyllama_course::run::{Launcher, NotStarted, RunExit, folder};
 use tinyllama_engine::device::{BackendChoice, ceilings};
 
 #[derive(Debug, Args)]

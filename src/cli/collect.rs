@@ -16,7 +16,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Exit;
 use tinyllama_base::duration;
-use tinyllama_course::run::UsageError;
+use tinyllama_contract::flags::UsageError;
 use tinyllama_course::run::signal_group;
 
 /// File names with the commands that fill them. Reliable commands come first and long ones last, so a machine that

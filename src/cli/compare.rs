@@ -17,13 +17,14 @@ use super::analysis::{
 use super::print_result::print_page;
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{human_bytes, number, rate, whole_percent};
+use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_course::analysis::comparison::{
     Comparison, ComparisonRow, RunOrder, Side, compare, total_series,
 };
 use tinyllama_course::analysis::relative::USUAL_CONFIDENCE;
 use tinyllama_course::analysis::workshop::{self, ClaimComparison};
 use tinyllama_course::analysis::{MeasuredRun, RunVariant};
-use tinyllama_course::run::{RunSpec, UsageError, folder};
+use tinyllama_course::run::folder;
 
 /// Steps of the profile pass. `--workshop` needs it to time parts.
 const PROFILED_STEPS: usize = 3;

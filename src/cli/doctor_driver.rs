@@ -10,7 +10,7 @@ use super::Exit;
 use super::doctor::{DoctorArgs, print_finding};
 use super::print_result::print_document;
 use tinyllama_base::device_facts::DeviceFacts;
-use tinyllama_course::run::UsageError;
+use tinyllama_contract::flags::UsageError;
 use tinyllama_engine::device::finding::{DeviceFinding, FindingStatus};
 use tinyllama_engine::device::selftest::{self, TrialEffort};
 use tinyllama_engine::device::{Backend, open_driver, vendor_of};

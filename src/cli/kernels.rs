@@ -19,7 +19,7 @@ use tinyllama_base::percent;
 use tinyllama_base::table::TableColumns;
 use tinyllama_contract::ElementType;
 use tinyllama_contract::flags::Dtype;
-use tinyllama_course::run::UsageError;
+use tinyllama_contract::flags::UsageError;
 use tinyllama_engine::device::{
     self, BackendChoice, CacheSettings, DeviceError, OpenDevice, Tuning,
 };

@@ -16,11 +16,11 @@ use super::print_result::{print_json, print_markdown, print_page, print_text};
 use tinyllama_base::locale;
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::untrusted::plain;
+use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_course::lesson;
 use tinyllama_course::lesson::quiz::Quiz;
 use tinyllama_course::lesson::{Course, CourseSource, Lesson, Problems, Step, Style, is_id};
 use tinyllama_course::plain::handout;
-use tinyllama_course::run::{RunSpec, UsageError};
 use tinyllama_course::tutor::slide;
 use tinyllama_course_walk::{blind_strategies, lint, scaffold};
 

@@ -6,8 +6,9 @@ use clap::Args;
 use super::Exit;
 use super::lessons::{error_style, named};
 use super::print_result::print_document;
+use tinyllama_contract::flags::UsageError;
 use tinyllama_course::lesson::{Course, CourseSource};
-use tinyllama_course::run::{Launcher, UsageError};
+use tinyllama_course::run::Launcher;
 use tinyllama_course_walk::{VerifyOptions, print_progress, verify};
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use crate::learner_kernels::{gpu, in_model};
 use tinyllama_base::statistics::relative_difference;
 use tinyllama_contract::flags::OwnKernel;
-use tinyllama_course::run::UsageError;
+use tinyllama_contract::flags::UsageError;
 use tinyllama_course::workbench::{KernelFile, check, find, text};
 use tinyllama_engine::device::open_driver_of;
 use tinyllama_engine::model::Weights;

@@ -14,6 +14,7 @@ use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{bytes, milliseconds, percent, rate, rounded, signed_percent};
 use tinyllama_contract::ElementType;
 use tinyllama_contract::event::Hello;
+use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_course::analysis::calibration::Calibration;
 use tinyllama_course::analysis::comparison::{peak_bytes, step_ms};
 use tinyllama_course::analysis::prediction::{
@@ -21,7 +22,7 @@ use tinyllama_course::analysis::prediction::{
 };
 use tinyllama_course::analysis::ranks::{Link, WireTime};
 use tinyllama_course::analysis::{MeasuredRun, RunFailure, RunVariant};
-use tinyllama_course::run::{RunSpec, UsageError, folder};
+use tinyllama_course::run::folder;
 use tinyllama_engine::model::ModelConfig;
 use tinyllama_engine::targets::v4;
 

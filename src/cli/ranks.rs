@@ -13,12 +13,14 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::Exit;
+use tinyllama_base::die_with_parent;
 use tinyllama_base::file::{create_private, create_private_file};
 use tinyllama_base::untrusted::plain;
 use tinyllama_contract::event::{Body, Failure, FailureCode, Step, Summary};
 use tinyllama_contract::flags::RankArgs;
-use tinyllama_course::run::{Line, RunExit, UsageError, read_line};
-use tinyllama_course::run::{die_with_parent, each_line};
+use tinyllama_contract::flags::UsageError;
+use tinyllama_course::run::each_line;
+use tinyllama_course::run::{Line, RunExit, read_line};
 use tinyllama_engine::train::{RankOptions, Reporter, StopSignal, TrainingEnd};
 
 /// Environment variable with a process's rank, from 0.

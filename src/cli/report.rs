@@ -13,11 +13,11 @@ use super::print_result::{print_document, print_prose, print_text};
 use super::session::SessionArgs;
 use tinyllama_base::table::{push_wrapped, wrapped};
 use tinyllama_base::untrusted::plain;
+use tinyllama_contract::flags::UsageError;
 use tinyllama_course::lesson::{Course, CourseSource};
 use tinyllama_course::report::class::{self, sources};
 use tinyllama_course::report::hand_in::{self, HandInError, NOT_PROVEN};
 use tinyllama_course::report::{CollectOptions, card, collect, export};
-use tinyllama_course::run::UsageError;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

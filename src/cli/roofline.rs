@@ -12,12 +12,12 @@ use super::kernel_inputs;
 use tinyllama_base::roofline::{Point, Roofline, svg, text};
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{bytes, figure, percent, rate};
+use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_course::analysis::calibration::Calibration;
 use tinyllama_course::analysis::roofline::{CounterCheck, against_counters, of_run};
 use tinyllama_course::analysis::{MeasuredRun, RunVariant};
 use tinyllama_course::profiler::read::import;
 use tinyllama_course::run::folder;
-use tinyllama_course::run::{RunSpec, UsageError};
 
 /// Height of the diagram in rows.
 const DIAGRAM_HEIGHT: usize = 20;

@@ -38,7 +38,7 @@ pub struct ScaleArgs {
     #[command(flatten)]
     flags: Flags,
 }
-use tinyllama_course::run::RunSpec;
+use tinyllama_contract::flags::RunSpec;
 
 /// A target's time divided by the first target's time, at a size that both ran.
 #[derive(Serialize)]

@@ -13,7 +13,7 @@ use super::analysis::AnalysisPage;
 use super::print_result::{print_prose, print_text};
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::untrusted::plain;
-use tinyllama_course::run::UsageError;
+use tinyllama_contract::flags::UsageError;
 use tinyllama_course::session::class_rights::{self, PERMISSIONS};
 use tinyllama_course::session::state::SessionState;
 use tinyllama_course::session::{

@@ -14,6 +14,7 @@ use tinyllama_base::clock::unix_time;
 use tinyllama_base::statistics::Finding;
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::units::number;
+use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_course::analysis::comparison::{step_ms, total_series};
 use tinyllama_course::analysis::relative::{RelativeTime, USUAL_MARGIN, middle};
 use tinyllama_course::analysis::tuning::{
@@ -21,7 +22,7 @@ use tinyllama_course::analysis::tuning::{
     candidates, disagreement, finalists,
 };
 use tinyllama_course::analysis::{MeasuredRun, RunFailure, RunVariant};
-use tinyllama_course::run::{RunSpec, UsageError, folder};
+use tinyllama_course::run::folder;
 
 const DTYPE: &str = "--dtype=";
 

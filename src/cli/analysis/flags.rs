@@ -5,8 +5,8 @@ use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
+use tinyllama_contract::flags::RunSpec;
 use tinyllama_contract::flags::{TrainingArgs, split};
-use tinyllama_course::run::RunSpec;
 use tinyllama_engine::model::ModelConfig;
 
 /// Default timing of runs. A true step time needs at least one wait per step; a wait after each phase would slow the

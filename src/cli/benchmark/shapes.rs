@@ -28,7 +28,7 @@ pub struct ShapesArgs {
     #[command(flatten)]
     flags: Flags,
 }
-use tinyllama_course::run::RunSpec;
+use tinyllama_contract::flags::RunSpec;
 
 /// Results of one target at one shape.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -9,10 +9,11 @@ use crate::cli::Exit;
 use crate::cli::analysis::{AnalysisRunner, TIMED};
 use tinyllama_base::statistics::median;
 use tinyllama_base::untrusted::plain;
+use tinyllama_contract::flags::RunSpec;
 use tinyllama_course::analysis::{MeasuredRun, RunFailure, RunVariant};
 use tinyllama_course::instructor::ladder::{BestRun, ladder};
 use tinyllama_course::lesson::refused_flag;
-use tinyllama_course::run::{Launcher, RunSpec};
+use tinyllama_course::run::Launcher;
 
 impl Instructor<'_> {
     pub fn run_again(&mut self, args: &AgainArgs) -> Result<Exit> {

@@ -15,6 +15,7 @@ use super::Exit;
 use super::print_result::{print_markdown, print_text};
 use super::session::warn_of;
 use tinyllama_base::{locale, milliseconds, plural};
+use tinyllama_contract::flags::UsageError;
 use tinyllama_course::instructor::carry_out::{
     SentOrder, everyone, newest_backup, pin, send_each, send_one,
 };
@@ -24,7 +25,6 @@ use tinyllama_course::instructor::{Class, hand_ins, solve};
 use tinyllama_course::lesson::Course;
 use tinyllama_course::lesson::path::WHOLE;
 use tinyllama_course::report::{CollectOptions, collect, markdown};
-use tinyllama_course::run::UsageError;
 use tinyllama_course::session::class_file::Pin;
 use tinyllama_course::session::class_rights;
 use tinyllama_course::session::order::OrderAction;

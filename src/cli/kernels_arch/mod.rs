@@ -14,9 +14,9 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::Exit;
+use tinyllama_contract::flags::UsageError;
 use tinyllama_course::compiled::compiler::CompilerError;
 use tinyllama_course::compiled::facts::ARCHITECTURES;
-use tinyllama_course::run::UsageError;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Compiled code")]

@@ -10,13 +10,14 @@ use serde_json::{Value, json};
 
 use super::{CompareArgs, Exit, ExportFormat, ImportArgs, ViewArgs, print};
 use tinyllama_base::table::push_wrapped;
+use tinyllama_contract::flags::UsageError;
 use tinyllama_course::profiler::export;
 use tinyllama_course::profiler::read::{Import, import as read};
 use tinyllama_course::profiler::show::comparison;
 use tinyllama_course::profiler::show::parts::KernelParts;
 use tinyllama_course::profiler::show::report::report;
+use tinyllama_course::run::FinishedRun;
 use tinyllama_course::run::finished::EVENTS;
-use tinyllama_course::run::{FinishedRun, UsageError};
 
 pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     let view = &args.view;

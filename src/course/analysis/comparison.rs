@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use super::parts;
 use super::relative::{RelativeTime, USUAL_MARGIN, middle};
 use super::runner::MeasuredRun;
-use super::{Metric, parts};
+use crate::run::Metric;
 use crate::run::energy::{Joules, RunEnergy};
 use tinyllama_base::statistics::{Basis, Series};
 use tinyllama_contract::event::Hello;

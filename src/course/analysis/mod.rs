@@ -20,7 +20,6 @@ pub mod sweep;
 pub mod tuning;
 pub mod workshop;
 
-pub use crate::run::{Measurements, Metric, MetricUnit, Statistic, metric};
 pub use calibration::Calibration;
 pub use regression::Baseline;
 pub use runner::{MeasuredRun, RunFailure, RunVariant, Runner, Stop};

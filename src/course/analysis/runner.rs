@@ -10,10 +10,10 @@ pub use crate::run::Control as Stop;
 use crate::run::energy::RunEnergy;
 use crate::run::finished::stream_of;
 use crate::run::{
-    EndedRun, FinishedRun, Launcher, Line, Measurements, RunExit, RunSpec, RunStart, RunUpdate,
-    UsageError, supervise,
+    EndedRun, FinishedRun, Launcher, Line, Measurements, RunExit, RunStart, RunUpdate, supervise,
 };
 use tinyllama_contract::event::{Body, Event, FailureCode, Hello, Kernels, Parts, Step, Summary};
+use tinyllama_contract::flags::{RunSpec, UsageError};
 
 /// A target with its own flags.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
+use crate::lesson::Job;
 use crate::lesson::{Course, Lesson, Step};
 use crate::session::{Scope, StepRef};
-use crate::tutor::Job;
 
 /// A step or stage as an instructor names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,7 +123,7 @@ fn stage(name: &str, course: &Course) -> Result<Vec<StepRef>, ScopeError> {
 }
 
 fn is_about(lesson: &Lesson, step: &Step, runs: &BTreeSet<StepRef>) -> bool {
-    let about = step.behavior().looks_back();
+    let about = step.looks_back();
     runs.contains(&StepRef::new(&lesson.id, &step.id))
         || about.into_iter().any(|run| runs.contains(run))
 }

@@ -5,9 +5,11 @@ use std::fs;
 use anyhow::{Context, Result, bail};
 
 use crate::lesson::Step;
-use crate::run::{Control, Launcher, Line, RunSpec, RunUpdate, stream_of, supervise};
+use crate::run::{Control, Launcher, Line, RunUpdate, stream_of, supervise};
 use crate::session::{OrderAction, RunExit, SessionEvent, SolvedRun, StepRef};
+use crate::tutor::behavior;
 use tinyllama_base::host_name;
+use tinyllama_contract::flags::RunSpec;
 use tinyllama_contract::{Body, Step as TrainStep};
 
 /// Carries out the step and returns the result as an order. A run step is trained on this machine, and `progress` receives
@@ -25,7 +27,7 @@ pub fn solve(
         let run = Some(made);
         return Ok(OrderAction::Solve { at, events, run });
     }
-    let event = step.behavior().solution(at.clone(), &step.golden);
+    let event = behavior(step).solution(at.clone(), &step.golden);
     Ok(OrderAction::Solve {
         at,
         events: event.into_iter().collect(),

@@ -2,7 +2,7 @@
 
 pub use super::document::Suspect;
 use crate::lesson::{CommandCheck, QuizChoice, refused_flag};
-use crate::run::merged;
+use tinyllama_contract::flags::merged;
 
 /// A case of the debugging scenario.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,9 +2,9 @@
 
 use super::document::CheckDocument;
 use super::step_reader::StepReader;
-use crate::analysis::Measurements;
 use crate::lesson::{FIXED, Quantity, RunName, Term};
 use crate::recording::label;
+use crate::run::Measurements;
 use crate::run::Metric;
 use tinyllama_base::statistics::interval_of_median;
 use tinyllama_base::{

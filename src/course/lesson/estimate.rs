@@ -19,7 +19,7 @@ impl Step {
     /// Minutes for reading everything, explanations included, and for doing the task. A run counts with its time on a
     /// laptop's CPU.
     pub fn estimated_minutes(&self) -> f64 {
-        let (doing, reading) = self.behavior().minutes(self);
+        let (doing, reading) = self.content().minutes(self);
         let checks = self.checks.iter().map(|check| word_count(&check.passed));
         doing + (word_count(&self.text) + reading + checks.sum::<f64>()) / WORDS_PER_MINUTE
     }

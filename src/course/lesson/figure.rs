@@ -8,8 +8,8 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::analysis::MetricUnit;
 use crate::lesson::RunName;
+use crate::run::MetricUnit;
 use tinyllama_base::{figure, milliseconds, percent, rate};
 
 /// The source of commands' outputs.

@@ -4,7 +4,7 @@
 use std::path::{Component, Path};
 
 use super::aliases;
-use crate::run::split;
+use tinyllama_contract::flags::split;
 
 /// The flags that a course may give to a run: they name no file and do not change where the run sends its reports.
 const FLAGS: [&str; 39] = [

@@ -18,12 +18,13 @@ use std::sync::{Arc, LazyLock};
 use serde::Deserialize;
 
 use super::figure::show as show_value;
-use crate::analysis::{MetricUnit, gpus};
+use crate::analysis::gpus;
 use crate::lesson::{
     CommandOutputs, OutputFigure, Quantity, RunName, Runs, Undecided, exact, recorded,
 };
 use crate::recording::{Library, documents, label};
 use crate::run::FinishedRun;
+use crate::run::MetricUnit;
 
 /// What a text shows until the runs of its figure are there.
 pub const NOT_MEASURED: &str = "(not measured yet)";

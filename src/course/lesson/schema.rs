@@ -36,10 +36,10 @@ pub fn lesson() -> Schema {
 }
 
 fn of_kind(kind: Kind) -> Value {
-    let facts = kind.facts();
-    let allowed = [&COMMON[..], facts.needs, facts.may].concat();
+    let keys = kind.keys();
+    let allowed = [&COMMON[..], keys.needs, keys.may].concat();
     json!({
         "if": { "properties": { "kind": { "const": kind.name() } }, "required": ["kind"] },
-        "then": { "propertyNames": { "enum": allowed }, "required": facts.needs },
+        "then": { "propertyNames": { "enum": allowed }, "required": keys.needs },
     })
 }

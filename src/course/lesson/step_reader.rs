@@ -38,7 +38,7 @@ impl StepReader<'_> {
             .collect();
         let kind = kind?;
         let hints = if step.hints.is_empty() {
-            let of_kind = kind.behavior().hints().iter().cloned();
+            let of_kind = kind.content().hints().iter().cloned();
             of_kind.map(|text| Hint { text, after: None }).collect()
         } else {
             hints
@@ -99,20 +99,20 @@ impl StepReader<'_> {
     }
 
     fn keys(&mut self, step: &StepDocument) {
-        let facts = step.kind.facts();
+        let keys = step.kind.keys();
         let kind = step.kind.name();
         let present = step.present();
         for key in &present {
             let key = key.as_str();
-            if !facts.needs.contains(&key) && !facts.may.contains(&key) {
-                let allowed = [&COMMON[..], facts.needs, facts.may].concat();
+            if !keys.needs.contains(&key) && !keys.may.contains(&key) {
+                let allowed = [&COMMON[..], keys.needs, keys.may].concat();
                 let allowed = allowed.join(", ");
                 let message = format!("a `{kind}` step has no `{key}`; it has: {allowed}");
                 self.refuse(key, message);
             }
         }
         let is_missing = |key: &&&str| !present.iter().any(|given| given == *key);
-        for key in facts.needs.iter().filter(is_missing) {
+        for key in keys.needs.iter().filter(is_missing) {
             self.refuse("", format!("this `{kind}` step lacks `{key}`"));
         }
     }

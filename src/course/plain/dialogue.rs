@@ -17,7 +17,7 @@ use crate::session::{
 };
 use crate::tui::hyperlinks;
 use crate::tutor::document::Editable;
-use crate::tutor::{SharedSession, TutorError, TutorOptions, say};
+use crate::tutor::{SharedSession, TutorError, TutorOptions, behavior, say};
 use tinyllama_base::{plain, plain_lines};
 
 pub struct Dialogue<'c, I, O> {
@@ -67,7 +67,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
                 let seconds = since.elapsed().min(LONGEST_LOOK).as_secs_f64();
                 self.with_session(|session| session.spend(at, seconds))?;
             }
-            let edits = self.current().and_then(|(_, step)| step.facts().edits);
+            let edits = self.current().and_then(|(_, step)| behavior(step).edits());
             let accepts_text = edits == Some(Editable::Text);
             let then = match parse(&line, accepts_text) {
                 Ok(command) => self.carry_out(command)?,

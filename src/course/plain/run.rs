@@ -10,11 +10,12 @@ use crate::lesson::{CaseMove, Step};
 use crate::profiler::read::import;
 use crate::recording::{Library, RecordingError, label};
 use crate::run::{Control, Line, RunStart, RunUpdate, Speed, supervise};
-use crate::session::turns::{self, MOST_ROUNDS, TurnAction};
+use crate::session::runs::MOST_ROUNDS;
+use crate::session::turns::{self, TurnAction};
 use crate::session::{CheckResultText, Standing};
 use crate::tutor::profile::{ProfileView, prepare, tables};
 use crate::tutor::{
-    JobRecording, RunEnding, TutorError, folder_for, gpu, note_profile, recorded, say, tape,
+    JobRecording, RunEnding, TutorError, folder_for, gpu, job, note_profile, recorded, say, tape,
 };
 use tinyllama_contract::Body;
 
@@ -89,7 +90,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             self.print("This step starts no run.")?;
             return Ok(Vec::new());
         };
-        let start = job.start(&self.options, flags);
+        let start = job::start(&job, &self.options, flags);
         self.see(job.name(), start.map_err(Into::into), None, Speed::REAL)
     }
 

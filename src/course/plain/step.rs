@@ -12,7 +12,7 @@ use crate::session::{
 };
 use crate::tutor::document::{Block, Given, Mark, MenuAction, PrimaryAction, StepContext};
 use crate::tutor::profile::ProfileView;
-use crate::tutor::{TutorError, TutorOptions, output, say};
+use crate::tutor::{TutorError, TutorOptions, behavior, output, say};
 use crate::workbench::{Exercise, text};
 
 impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
@@ -188,7 +188,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         let menu = self.context(&ProfileView::default(), |context| context.menu())?;
         let mut menu = menu.unwrap_or_default();
         let given = if menu.is_empty() {
-            step.behavior().parse(text)
+            behavior(step).parse(text)
         } else {
             match place(text).filter(|place| *place < menu.len()) {
                 None => Err("Type the letter of a line".into()),

@@ -22,8 +22,9 @@ use time::format_description::StaticFormatDescription;
 use time::macros::format_description;
 
 pub use self::error::RecordingError;
-use crate::run::{FinishedRun, Flag, Line, Tape, read_line, split};
+use crate::run::{FinishedRun, Line, Tape, read_line};
 use tinyllama_base::untrusted;
+use tinyllama_contract::flags::{Flag, split};
 use tinyllama_contract::targets::Target;
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../assets/recordings");

@@ -4,11 +4,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::html::pictures;
-use crate::analysis::Metric;
 use crate::report::{
     AnswerReport, CheckReport, LessonReport, ProfileReport, Report, ReportTable, RunReport,
     StepReport, Work, layout, text,
 };
+use crate::run::Metric;
 use tinyllama_base::{NOT_REPORTED, or_not_reported};
 
 /// How much of a long session is shown. The JSON document has all of it.

@@ -1,11 +1,11 @@
 //! Formats values as text, equally in every format.
 
-use crate::analysis::Metric;
 use crate::analysis::parts::PartSum;
 use crate::report::{
     CaseReport, Device, HotspotRow, KernelReport, LessonReport, Prediction, ProfileReport, Ratio,
     Report, ReportTable, RunReport, StageRow, StepTime, Work,
 };
+use crate::run::Metric;
 use crate::run::{ENERGY, Joules};
 use crate::session::RunExit;
 use crate::session::progress::done_and_skipped;

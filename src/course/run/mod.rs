@@ -26,10 +26,6 @@ pub use finished::{ENERGY, EVENTS, FinishedRun, FinishedRuns, stream_of};
 pub use folder::{RunFolder, RunRecord, state_folder};
 pub use launcher::{Launcher, LauncherKind};
 pub use play::{Player, Speed};
-pub use tinyllama_base::die_with_parent;
-pub use tinyllama_contract::flags::{
-    Flag, RankArgs, RunSpec, TrainingArgs, UsageError, merged, split,
-};
 
 pub use control::{Control, Processes, signal_group};
 pub use exit::{RunExit, signal_name};

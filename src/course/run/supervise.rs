@@ -18,10 +18,10 @@ use super::energy::EnergyMeter;
 use super::folder::STDERR;
 use crate::profiler::live::GpuStatus;
 use crate::run::{
-    Control, FinishedRun, Line, NotStarted, Player, RunExit, RunFolder, RunStart, die_with_parent,
-    each_line,
+    Control, FinishedRun, Line, NotStarted, Player, RunExit, RunFolder, RunStart, each_line,
 };
 use tinyllama_base::create_private_file;
+use tinyllama_base::die_with_parent;
 use tinyllama_contract::{Body, turns};
 
 /// How long a child may take to end after it was asked to.

@@ -1,9 +1,8 @@
 //! The state of an investigation: the measurements, the suspect, and the fixes that ran.
 
 use crate::lesson::case::ANSWERS;
-use crate::lesson::{Case, CaseMove, MarkedAnswer, QuizAnswer};
+use crate::lesson::{Case, CaseMove};
 use crate::session::{SessionState, StepProgress, StepRef};
-use crate::tutor::document::{Given, Mark, MenuAction, MenuLine};
 use tinyllama_base::plural;
 
 /// A learner's progress in a case.
@@ -82,7 +81,7 @@ impl Standing {
     }
 
     /// Index of a measurement whose question is not answered.
-    fn asked(&self, case: &Case) -> Option<usize> {
+    pub fn asked(&self, case: &Case) -> Option<usize> {
         let is_open = |index: &usize| {
             let measurement = case.measurements.get(*index);
             measurement.is_some_and(|it| !it.choices.is_empty()) && !self.read.contains(index)
@@ -109,64 +108,6 @@ impl Standing {
             }
             Some(_) => "That fix changed nothing: name another suspect.",
         }
-    }
-
-    /// The menu: the answers to an open question about a measurement, else all measurements, all suspects, and the fix
-    /// of the current suspect.
-    pub(crate) fn menu(&self, case: &Case, marked: Option<&MarkedAnswer>) -> Vec<MenuLine> {
-        if let Some(asked) = self.asked(case) {
-            let choices = case.measurements[asked].choices.iter().enumerate();
-            let choices = choices.map(|(index, choice)| {
-                let answer = QuizAnswer::Choice(asked * ANSWERS + index);
-                let marked = marked.filter(|marked| marked.answer == answer);
-                MenuLine {
-                    text: choice.text.clone(),
-                    mark: marked.map_or(Mark::None, |_| Mark::Wrong),
-                    said: marked.map_or(String::new(), |it| format!("Not so. {}", it.because)),
-                    does: "answer",
-                    act: MenuAction::Give(Given::Answer(answer)),
-                }
-            });
-            return choices.collect();
-        }
-        let line = |text, done, does, act| MenuLine {
-            text,
-            mark: if done { Mark::Done } else { Mark::None },
-            said: String::new(),
-            does,
-            act,
-        };
-        let run =
-            |case_move| MenuAction::Run(case_move, case.flags_of(case_move).unwrap_or_default());
-        let measurements = case.measurements.iter().enumerate();
-        let measurements = measurements.map(|(index, measurement)| {
-            let text = format!("Measure: {}", measurement.text);
-            let done = self.taken.contains(&index);
-            line(
-                text,
-                done,
-                "take this measurement",
-                run(CaseMove::Measure(index)),
-            )
-        });
-        let suspects = case.suspects.iter().enumerate();
-        let suspects = suspects.map(|(index, suspect)| {
-            let text = format!("Suspect: {}", suspect.text);
-            let act = MenuAction::Give(Given::Suspect(suspect.id.clone()));
-            line(text, self.suspect == Some(index), "name this suspect", act)
-        });
-        let fix = self.suspect.and_then(|index| {
-            let suspect = case.suspects.get(index)?;
-            let text = format!("Fix it: run {} --fix {}", case.target, suspect.fix);
-            let done = self.fixed.contains(&index);
-            Some(line(
-                text,
-                done,
-                "run with this fix",
-                run(CaseMove::Fix(index)),
-            ))
-        });
-        measurements.chain(suspects).chain(fix).collect()
     }
 
     /// The results of measurements and fixes so far, in the order of their first runs.
@@ -338,15 +279,11 @@ mod tests {
         let shown = |standing: &Standing| standing.evidence(&case)[0].text.clone();
         assert_eq!(shown(&standing), "kernels shows");
         insta::assert_snapshot!(standing.missing(&case), @"Which row is odd? Or is none?");
-        let texts = |standing: &Standing| {
-            let menu = standing.menu(&case, None).into_iter();
-            menu.map(|line| line.text).collect::<Vec<_>>()
-        };
-        assert_eq!(texts(&standing), ["first", "second"]);
+        assert_eq!(standing.asked(&case), Some(1));
         assert!(case.answer(ANSWERS + 1).unwrap().correct);
         standing.read = vec![1];
         assert_eq!(shown(&standing), "kernels shows\nbecause second");
-        assert!(texts(&standing)[0].starts_with("Measure"));
+        assert_eq!(standing.asked(&case), None);
     }
 
     #[test]
@@ -374,16 +311,8 @@ mod tests {
             (2, &[0, 0][..])
         );
         let evidence = standing.evidence(&case);
-        let update: Vec<_> = evidence.iter().map(|it| (&*it.text, it.run)).collect();
-        assert_eq!(update, [("plain shows", "run-1"), ("init showed", "run-3")]);
+        let known: Vec<_> = evidence.iter().map(|it| (&*it.text, it.run)).collect();
+        assert_eq!(known, [("plain shows", "run-1"), ("init showed", "run-3")]);
         assert!(standing.missing(&case).contains("changed nothing"));
-        let menu = standing.menu(&case, None);
-        assert!(menu.last().unwrap().text.contains("run stage2 --fix init"));
-        assert!(
-            !standing_after(&[])
-                .menu(&case, None)
-                .iter()
-                .any(|item| item.text.contains("--fix"))
-        );
     }
 }

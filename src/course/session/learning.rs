@@ -134,12 +134,11 @@ impl Session {
         step: &Step,
         answer: QuizAnswer,
     ) -> Result<Option<MarkedAnswer>, SessionError> {
-        let behavior = step.behavior();
-        let outputs = match behavior.looks_back().is_empty() {
+        let outputs = match step.looks_back().is_empty() {
             true => MeasuredRuns::default(),
             false => self.measured(course)?,
         };
-        let Some(mut marked) = behavior.mark(answer, &outputs) else {
+        let Some(mut marked) = step.mark(answer, &outputs) else {
             return Ok(None);
         };
         self.record(SessionEvent::Answered {

@@ -5,8 +5,9 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::lesson::kinds::StepKind;
 use crate::lesson::{Course, Lesson, Step, Verdict};
-use crate::session::{SessionState, StepProgress, StepRef, StepStatus};
+use crate::session::{SessionState, Standing, StepProgress, StepRef, StepStatus};
 
 /// True if a lesson can be begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -192,7 +193,23 @@ pub fn checks_passed(step: &Step, progress: &StepProgress) -> bool {
 
 /// Returns whether the step's task is done and its required checks have passed.
 pub fn is_complete(step: &Step, progress: &StepProgress, state: &SessionState) -> bool {
-    step.behavior().is_done(progress, state) && checks_passed(step, progress)
+    is_task_done(step, progress, state) && checks_passed(step, progress)
+}
+
+/// Returns whether the learner did what the step asks. The checks do not change the answer.
+pub fn is_task_done(step: &Step, progress: &StepProgress, state: &SessionState) -> bool {
+    match &step.kind {
+        StepKind::Read(_) | StepKind::Compare(_) => true,
+        StepKind::Predict(_) => progress.prediction.is_some(),
+        StepKind::Run(_) | StepKind::Command(_) => progress.has_run(state),
+        StepKind::Investigate(case) => {
+            Standing::from_progress(case, progress, state).is_solved(case)
+        }
+        StepKind::Profile(_) => progress.attempts > 0,
+        StepKind::Quiz(_) => progress.answers.iter().any(|answer| answer.correct),
+        StepKind::Kernel(_) => progress.kernel_passed,
+        StepKind::Reflect(_) => progress.written().is_some(),
+    }
 }
 
 /// The first unfinished step of the lesson to which the class is pinned, else of the first open lesson. `None` if

@@ -12,9 +12,11 @@ use serde_json::Value;
 use crate::lesson::case::fix_of;
 use crate::lesson::{CaseMove, CommandOutputs, Course, FIXED, RunName, Runs, Step, live};
 use crate::run::{EVENTS, FinishedRun, FinishedRuns, Measurements, RunExit};
-use crate::session::turns::MOST_ROUNDS;
 use crate::session::{RunEntry, SessionError, SessionState, Standing, StepRef};
 use tinyllama_contract::flags::USUAL_STEPS;
+
+/// Most rounds for an undecided effect, and most repeats of a step that are compared.
+pub const MOST_ROUNDS: usize = 12;
 
 /// Path of the event stream of `run` below the session's `runs`.
 pub fn events_file(runs: &Path, run: &str) -> PathBuf {

@@ -1,12 +1,10 @@
 //! Repeats two runs in turns until it is clear which one is faster, or that the difference is too small to see.
 
+use super::runs::MOST_ROUNDS;
 use super::{CheckResultText, MeasuredRuns, RunEntry, SessionState, Standing, StepRef};
-use crate::lesson::{Case, Course, FIXED, RunName, Runs, Step};
-use crate::run::{Flag, Launcher, Metric, RunSpec, RunStart, UsageError};
-use crate::tutor::Job;
-
-/// Most rounds for an undecided effect, and most repeats of a step that are compared.
-pub const MOST_ROUNDS: usize = 12;
+use crate::lesson::{Case, Course, FIXED, Job, RunName, Runs, Step};
+use crate::run::{Launcher, Metric, RunStart};
+use tinyllama_contract::flags::{Flag, RunSpec, UsageError};
 
 /// Milliseconds of counted steps. In a shorter run, chance decides which time slices of a shared device its
 /// steps get.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crossterm::event::Event;
 
+use crate::lesson::Job;
 use crate::lesson::{LearningPath, MarkedAnswer, QuizAnswer};
 use crate::profiler::commands::line::CommandLine;
 use crate::profiler::read::Import;
@@ -16,7 +17,7 @@ use crate::session::{
 };
 use crate::tui::{BackgroundTask, Highlighter, Panel, TaskContext, TutorRun};
 use crate::tutor::document::Given;
-use crate::tutor::{Job, PreparedProfile, RunEnding};
+use crate::tutor::{PreparedProfile, RunEnding};
 
 /// A run of this tutor. It gets its id when the learner asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -21,7 +21,7 @@ pub mod view;
 
 pub use actions::{Handler, KeyBinding};
 pub use highlight::Highlighter;
-pub use keys::{Action, Area, Key, KeyMap};
+pub use keys::{Area, Key, KeyMap};
 pub use markdown::wrap::{LONGEST_LINE, hanging, wrap, wrap_plain};
 pub use message::{
     Effect, Effects, HandOver, Message, News, ProfileMessage, Reply, RunId, SessionRequest,
@@ -33,7 +33,7 @@ pub use model::run::{PlayedRecording, RunPhase, TutorRun};
 pub use model::step::{Reveal, StepView};
 pub use model::{FocusedScreen, Model, OpenStep};
 pub use pane::Pane;
-pub use panel::{Cursor, Panel, PanelAction, PanelCommand, Scroll, Tabs, first_shown};
+pub use panel::{Cursor, Panel, PanelCommand, Scroll, Tabs, first_shown};
 pub use panels::compare::{ComparePanel, ComparedRun};
 pub use panels::page::{PageText, TextPage};
 pub use panels::plot::{Plot, PlotAxis, PlotSeries, PlotShape, Scale};

@@ -7,47 +7,7 @@ use std::fmt;
 use ratatui::text::{Line, Span};
 
 use crate::tui::{Area, Effects, Pane, Snippet, Theme, width};
-
-/// An action in a list, a text or figures. The key map decides which key triggers it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::Display)]
-#[strum(serialize_all = "kebab-case")]
-pub enum PanelAction {
-    Up,
-    Down,
-    PageUp,
-    PageDown,
-    Top,
-    Bottom,
-    Left,
-    Right,
-    NextSection,
-    PreviousSection,
-    /// Sorts the table by the next column.
-    Sort,
-    /// Marks the row, or removes its mark. What follows is about all marked rows. Without rows it moves by a page.
-    Mark,
-    /// Deletes the marked rows for good.
-    Remove,
-    /// Switches to the other view of the same data: recent or whole history, by kernel or by part.
-    Toggle,
-    /// Opens or closes the selected row.
-    Select,
-}
-
-impl PanelAction {
-    /// The opposite direction, for positions that count from the end.
-    pub fn reversed(self) -> Self {
-        match self {
-            PanelAction::Up => PanelAction::Down,
-            PanelAction::Down => PanelAction::Up,
-            PanelAction::PageUp => PanelAction::PageDown,
-            PanelAction::PageDown => PanelAction::PageUp,
-            PanelAction::Top => PanelAction::Bottom,
-            PanelAction::Bottom => PanelAction::Top,
-            action => action,
-        }
-    }
-}
+use crate::tutor::PanelAction;
 
 /// An action that a panel offers now, with one or two words for the command bar.
 pub type PanelCommand = (PanelAction, &'static str);

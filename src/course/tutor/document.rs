@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::output::OutputView;
+use super::kinds::behavior;
 use super::profile::ProfileView;
-use crate::lesson::{CaseMove, Lesson, MarkedAnswer, QuizAnswer, Step};
+use crate::lesson::{CaseMove, Lesson, MarkedAnswer, OutputView, QuizAnswer, Step};
 use crate::session::{MeasuredRuns, SessionState, StepProgress, StepRef, StepStatus};
 
 /// The data that a kind of step reads.
-pub(crate) struct StepContext<'a> {
+pub struct StepContext<'a> {
     pub lesson: &'a Lesson,
     pub step: &'a Step,
     pub at: &'a StepRef,
@@ -28,7 +28,7 @@ pub(crate) struct StepContext<'a> {
 }
 
 /// One part of the content below a step's text.
-pub(crate) enum Block {
+pub enum Block {
     /// Marks that the following blocks result from the learner's actions.
     News,
     Blank,
@@ -59,7 +59,7 @@ pub(crate) enum Block {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) enum Tone {
+pub enum Tone {
     Plain,
     Strong,
     Muted,
@@ -67,7 +67,7 @@ pub(crate) enum Tone {
 }
 
 /// A line that the learner can choose.
-pub(crate) struct MenuLine {
+pub struct MenuLine {
     pub text: String,
     pub mark: Mark,
     /// Comment on the line, in Markdown.
@@ -78,21 +78,21 @@ pub(crate) struct MenuLine {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub enum Mark {
     None,
     Done,
     Right,
     Wrong,
 }
 
-pub(crate) enum MenuAction {
+pub enum MenuAction {
     Give(Given),
     /// Runs a case with these flags.
     Run(CaseMove, Vec<String>),
 }
 
 /// The effect of Enter.
-pub(crate) enum PrimaryAction {
+pub enum PrimaryAction {
     /// Goes on to the next step.
     Next,
     /// Takes a line of the menu.
@@ -112,7 +112,7 @@ pub(crate) enum PrimaryAction {
 }
 
 /// A question that asks for one line, or for several.
-pub(crate) struct Question {
+pub struct Question {
     pub does: &'static str,
     /// Title over the field.
     pub title: String,
@@ -137,7 +137,7 @@ pub enum Given {
 
 /// The part of a step that the learner can edit.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Editable {
+pub enum Editable {
     Text,
     Flags,
     Kernel,
@@ -146,7 +146,7 @@ pub(crate) enum Editable {
 
 /// The content of the figures at a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Figures {
+pub enum Figures {
     Run,
     Comparison,
     Profile,
@@ -166,7 +166,7 @@ impl Block {
 impl StepContext<'_> {
     /// Returns the blocks below the step's text, and the effect of Enter.
     pub fn document(&self) -> (Vec<Block>, PrimaryAction) {
-        let (blocks, primary) = self.step.behavior().document(self);
+        let (blocks, primary) = behavior(self.step).document(self);
         match self.progress.status {
             StepStatus::Done => (blocks, PrimaryAction::Next),
             _ => (blocks, primary),

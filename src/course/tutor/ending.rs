@@ -2,9 +2,10 @@
 
 use std::io;
 
-use crate::run::{EndedRun, RunExit, UsageError, signal_name};
+use crate::run::{EndedRun, RunExit, signal_name};
 use tinyllama_base::file::is_full;
 use tinyllama_contract::Failure;
+use tinyllama_contract::flags::UsageError;
 
 const WRONG_FLAGS: &str = "The flags are not valid: change them and run it again.";
 

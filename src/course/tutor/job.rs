@@ -1,17 +1,10 @@
-//! The job that a step starts: a run of a target, or a command of the tutor.
+//! How the job of a step starts, and its recording.
 
-use crate::lesson::{CaseMove, LessonCommand, Step};
+use crate::lesson::{CaseMove, Job, Step};
 use crate::recording::{Library, RecordingError, documents};
-use crate::run::{Launcher, RunSpec, RunStart, Tape, UsageError};
+use crate::run::{Launcher, RunStart, Tape};
 use crate::tutor::TutorOptions;
-
-/// A run or a command that the tutor starts and watches until it ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Job {
-    /// A run of this target.
-    Run(String),
-    Command(LessonCommand),
-}
+use tinyllama_contract::flags::{RunSpec, UsageError};
 
 /// A recording of a job on another machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,50 +16,30 @@ pub struct JobRecording {
     pub origin: String,
 }
 
-impl Job {
-    /// Returns the name of the target or of the command.
-    pub fn name(&self) -> &str {
-        match self {
-            Job::Run(target) => target,
-            Job::Command(command) => command.name,
-        }
-    }
-
-    /// Returns the command line as a learner would type it.
-    pub fn line(&self, flags: &[String]) -> String {
-        let flags = shlex::try_join(flags.iter().map(String::as_str)).unwrap_or_default();
-        let line = match self {
-            Job::Run(target) => format!("tinyllama-tutor run {target} {flags}"),
-            Job::Command(command) => format!("tinyllama-tutor {} {flags}", command.name),
-        };
-        line.trim_end().to_string()
-    }
-
-    /// Returns how to start the job with these flags.
-    ///
-    /// # Errors
-    /// Fails if the target or command does not take the flags.
-    pub fn start(&self, options: &TutorOptions, flags: &[String]) -> Result<RunStart, UsageError> {
-        let launcher = &options.launcher;
-        match self {
-            Job::Run(target) => Ok(launcher.run(&RunSpec::parse(target, flags)?)),
-            Job::Command(command) => {
-                let session = options.location.folder.to_string_lossy();
-                let mut argv = command.args(flags, &session).map_err(UsageError)?;
-                if command.name == "doctor" && !launcher.is_local() {
-                    // The command sends its work to the other machine itself and shows both machines.
-                    argv.push(format!("--launcher={}", launcher.json()));
-                    let here = Launcher::local(launcher.program.clone());
-                    return Ok(RunStart::Command {
-                        argv: here.command(argv),
-                        is_local: false,
-                    });
-                }
-                Ok(RunStart::Command {
-                    argv: launcher.command(argv),
-                    is_local: launcher.is_local(),
-                })
+/// Returns how to start the job with these flags.
+///
+/// # Errors
+/// Fails if the target or command does not take the flags.
+pub fn start(job: &Job, options: &TutorOptions, flags: &[String]) -> Result<RunStart, UsageError> {
+    let launcher = &options.launcher;
+    match job {
+        Job::Run(target) => Ok(launcher.run(&RunSpec::parse(target, flags)?)),
+        Job::Command(command) => {
+            let session = options.location.folder.to_string_lossy();
+            let mut argv = command.args(flags, &session).map_err(UsageError)?;
+            if command.name == "doctor" && !launcher.is_local() {
+                // The command sends its work to the other machine itself and shows both machines.
+                argv.push(format!("--launcher={}", launcher.json()));
+                let here = Launcher::local(launcher.program.clone());
+                return Ok(RunStart::Command {
+                    argv: here.command(argv),
+                    is_local: false,
+                });
             }
+            Ok(RunStart::Command {
+                argv: launcher.command(argv),
+                is_local: launcher.is_local(),
+            })
         }
     }
 }

@@ -5,92 +5,15 @@ use std::fmt::Write as _;
 use itertools::Itertools as _;
 use serde_json::{Map, Value};
 
+use crate::lesson::OutputView;
 use crate::lesson::figure::Path;
+use crate::lesson::output_view::MOST_ROWS;
 use tinyllama_base::{NOT_REPORTED, figure, shortened, wrapped};
 
 /// Most lines of a document. The session's files contain all of it.
 const MOST_LINES: usize = 60;
-/// Most rows of one list.
-const MOST_ROWS: usize = 16;
 /// Most columns of a cell.
 const CELL: usize = 34;
-
-/// A part of a document that a step shows, as it is written: `path`, or `8 of list by column: column, column`. A minus
-/// sign before the sorting column puts the largest first. `label = ` may stand before a path.
-#[derive(Clone, Debug)]
-pub struct OutputView {
-    label: String,
-    path: Path,
-    most: usize,
-    order: Option<(Path, f64)>,
-    columns: Vec<(String, Path)>,
-}
-
-impl OutputView {
-    /// Parses a view.
-    ///
-    /// # Errors
-    /// A message about the mistake in the text.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let labelled = |text: &str| {
-            let (name, path) = text.split_once(" = ").unwrap_or((text, text));
-            Path::parse(path).map(|path| (name.to_string(), path))
-        };
-        let (list, columns) = text.split_once(": ").unwrap_or((text, ""));
-        let (list, order) = list.split_once(" by ").unwrap_or((list, ""));
-        let sign = if order.starts_with('-') { -1.0 } else { 1.0 };
-        let order = match order.trim_start_matches('-') {
-            "" => None,
-            column => Some((Path::parse(column)?, sign)),
-        };
-        let most = list.split_once(" of ");
-        let most = most.and_then(|(most, list)| Some((most.parse().ok()?, list)));
-        let (most, list) = most.unwrap_or((MOST_ROWS, list));
-        let (label, path) = labelled(list)?;
-        let columns = columns.split(", ").filter(|column| !column.is_empty());
-        let columns = columns.map(labelled).collect::<Result<_, _>>()?;
-        Ok(Self {
-            label,
-            path,
-            most,
-            order,
-            columns,
-        })
-    }
-
-    fn write(&self, text: &mut String, document: &Value, width: usize) {
-        let value = self.path.find(document).unwrap_or_default();
-        if self.columns.is_empty() {
-            if let Some(line) = scalar(&value) {
-                let line = format!("{}: {line}", label(&self.label));
-                text.push_str(&(wrapped(&line, width).join("\n") + "\n"));
-                return;
-            }
-            return write_value(text, &self.label, &value, 0, width);
-        }
-        let mut rows = match value {
-            Value::Array(rows) => rows,
-            row => vec![row],
-        };
-        if let Some((column, sign)) = &self.order {
-            let number = |row: &Value| column.find(row).and_then(|value| value.as_f64());
-            rows.sort_by(|a, b| {
-                let [a, b] = [a, b].map(|row| number(row).map_or(f64::INFINITY, |it| sign * it));
-                a.total_cmp(&b)
-            });
-        }
-        let cell = |row: &Value, path: &Path| path.find(row).and_then(|value| cell(&value));
-        let row = |row: &Value| {
-            let cells = self.columns.iter().map(|(name, path)| {
-                let cell = cell(row, path).unwrap_or("-".into());
-                (name.clone(), cell)
-            });
-            cells.collect()
-        };
-        let rows = rows.iter().map(row).collect();
-        write_table(text, &self.label, rows, self.most, 0, width);
-    }
-}
 
 /// Formats `document` in at most `width` columns: the parts that `views` name, or all of it.
 pub fn lines(document: &Value, views: &[OutputView], width: usize) -> Vec<String> {
@@ -99,7 +22,7 @@ pub fn lines(document: &Value, views: &[OutputView], width: usize) -> Vec<String
         write_value(&mut text, "", document, 0, width);
     }
     for view in views {
-        view.write(&mut text, document, width);
+        write_view(&mut text, view, document, width);
     }
     let mut lines: Vec<String> = text.lines().map(|line| shortened(line, width)).collect();
     if lines.len() > MOST_LINES {
@@ -108,6 +31,39 @@ pub fn lines(document: &Value, views: &[OutputView], width: usize) -> Vec<String
         lines.push(format!("({more} more lines)"));
     }
     lines
+}
+
+fn write_view(text: &mut String, view: &OutputView, document: &Value, width: usize) {
+    let value = view.path.find(document).unwrap_or_default();
+    if view.columns.is_empty() {
+        if let Some(line) = scalar(&value) {
+            let line = format!("{}: {line}", label(&view.label));
+            text.push_str(&(wrapped(&line, width).join("\n") + "\n"));
+            return;
+        }
+        return write_value(text, &view.label, &value, 0, width);
+    }
+    let mut rows = match value {
+        Value::Array(rows) => rows,
+        row => vec![row],
+    };
+    if let Some((column, sign)) = &view.order {
+        let number = |row: &Value| column.find(row).and_then(|value| value.as_f64());
+        rows.sort_by(|a, b| {
+            let [a, b] = [a, b].map(|row| number(row).map_or(f64::INFINITY, |it| sign * it));
+            a.total_cmp(&b)
+        });
+    }
+    let cell = |row: &Value, path: &Path| path.find(row).and_then(|value| cell(&value));
+    let row = |row: &Value| {
+        let cells = view.columns.iter().map(|(name, path)| {
+            let cell = cell(row, path).unwrap_or("-".into());
+            (name.clone(), cell)
+        });
+        cells.collect()
+    };
+    let rows = rows.iter().map(row).collect();
+    write_table(text, &view.label, rows, view.most, 0, width);
 }
 
 fn write_value(text: &mut String, name: &str, value: &Value, depth: usize, width: usize) {

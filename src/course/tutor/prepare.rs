@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::lesson::Job;
 use crate::lesson::{Course, Step};
-use crate::run::{RunSpec, UsageError, split};
-use crate::tutor::Job;
+use tinyllama_contract::flags::{RunSpec, UsageError, split};
 
 /// Flags that change the length or the output of a run, but no kernel of it.
 const CIRCUMSTANCES: [&str; 10] = [

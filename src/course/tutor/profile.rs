@@ -13,10 +13,11 @@ use crate::profiler::read::Import;
 use crate::profiler::show::hotspots::GroupBy;
 use crate::profiler::show::parts::KernelParts;
 use crate::profiler::show::report::{ReportOptions, report};
-use crate::run::{FinishedRuns, RunExit, RunFolder, RunRecord, RunSpec};
+use crate::run::{FinishedRuns, RunExit, RunFolder, RunRecord};
 use crate::session::{Session, SessionError, StepRef};
 use crate::tutor::TutorOptions;
 use tinyllama_base::inside;
+use tinyllama_contract::flags::RunSpec;
 
 /// Most rows of each table of an import.
 const TABLE_ROWS: usize = 15;

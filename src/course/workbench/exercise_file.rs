@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 
 use super::exercise::Exercise;
-use crate::run::UsageError;
+use tinyllama_contract::flags::UsageError;
 
 /// Path of an exercise's file in the `folder` of the session. The current folder is not searched, because its files may be
 /// anyone's.

@@ -8,12 +8,13 @@ use crate::flags::shrinking;
 use crate::training::failure;
 use crate::visit::Visit;
 use crate::walk::LessonWalker;
+use tinyllama_contract::flags::{merged, split};
 use tinyllama_course::lesson::case::ANSWERS;
 use tinyllama_course::lesson::command::AcceptedFlags;
 use tinyllama_course::lesson::kinds::command::CommandStep;
 use tinyllama_course::lesson::{Case, CaseMove, LessonCommand, QuizAnswer, Verdict};
 use tinyllama_course::recording::documents;
-use tinyllama_course::run::{EndedRun, RunStart, merged, split};
+use tinyllama_course::run::{EndedRun, RunStart};
 use tinyllama_course::session::{Standing, StepRef, StepStatus};
 
 /// Flags that select the device.

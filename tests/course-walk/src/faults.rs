@@ -3,8 +3,8 @@
 //! A check that passes on a good run may still be worthless if its bound is so wide that nothing can miss it. So each
 //! check also gets the values that a plausible fault would produce.
 
-use tinyllama_course::analysis::{Metric, Statistic};
 use tinyllama_course::lesson::{Check, Term};
+use tinyllama_course::run::{Metric, Statistic};
 
 /// Loss of a model that gives each of the 1000 tokens of the usual vocabulary the same probability: ln 1000.
 const IGNORANT_LOSS: f64 = 6.907_755;

@@ -1,7 +1,7 @@
 //! Changes the flags of a lesson's run for verifying.
 
+use tinyllama_contract::flags::{RunSpec, UsageError, split};
 use tinyllama_contract::model::Preset;
-use tinyllama_course::run::{RunSpec, UsageError, split};
 
 /// The size that `--fast` uses instead of `tiny`; a run takes well under a second. If a lesson changed the length or
 /// the batch, the small size is changed by the same factor.

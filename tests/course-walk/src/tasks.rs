@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use crate::visit::Visit;
 use crate::walk::LessonWalker;
-use tinyllama_course::analysis::Statistic;
 use tinyllama_course::lesson::kinds::compare::CompareStep;
 use tinyllama_course::lesson::{CommandOutputs, Quiz, QuizAnswer, RunName, Runs, live};
 use tinyllama_course::profiler::read;
 use tinyllama_course::recording::documents;
+use tinyllama_course::run::Statistic;
 
 impl LessonWalker<'_> {
     /// Checks that every live value is measured before a learner reads it.

@@ -10,10 +10,11 @@ use crate::faults;
 use crate::flags::{resizes, shrunk};
 use crate::visit::Visit;
 use crate::walk::LessonWalker;
-use tinyllama_course::analysis::Metric;
+use tinyllama_contract::flags::RunSpec;
 use tinyllama_course::lesson::{Check, Verdict};
 use tinyllama_course::recording::{Library, RecordingSource};
-use tinyllama_course::run::{Control, EndedRun, RunSpec, RunStart, RunUpdate, Speed, supervise};
+use tinyllama_course::run::Metric;
+use tinyllama_course::run::{Control, EndedRun, RunStart, RunUpdate, Speed, supervise};
 use tinyllama_course::session::turns::{self, TurnAction};
 use tinyllama_course::session::{CheckResultText, StepRef, is_complete};
 

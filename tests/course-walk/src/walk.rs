@@ -7,6 +7,7 @@ use anyhow::Result;
 use crate::report::{WalkOutcome, WalkedLesson, WalkedStep};
 use crate::visit::Visit;
 use crate::{Progress, VerifyOptions};
+use tinyllama_course::lesson::Job;
 use tinyllama_course::lesson::kinds::StepKind;
 use tinyllama_course::lesson::{
     CaseMove, Course, CourseSource, Lesson, Problem, Step, Undecided, exact, problem_in,
@@ -15,7 +16,6 @@ use tinyllama_course::session::progress::progress;
 use tinyllama_course::session::{
     Access, CheckedKernel, MeasuredRuns, Session, StepRef, StepStatus, access,
 };
-use tinyllama_course::tutor::Job;
 use tinyllama_course::workbench::Exercise;
 
 /// A lesson whose planned time exceeds this multiple of its estimate counts as a mistake.

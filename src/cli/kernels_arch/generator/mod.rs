@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Result, bail};
+use tinyllama_contract::flags::UsageError;
 use tinyllama_course::compiled::compiler::Compiler;
 use tinyllama_course::compiled::facts::Facts;
-use tinyllama_course::run::UsageError;
 use tinyllama_kernels::source::Target;
 
 use super::KernelSelection;

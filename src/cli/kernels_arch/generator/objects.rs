@@ -48,7 +48,7 @@ pub fn write(targets: &[Target], folder: &Path, selection: &KernelSelection<'_>)
 
 #[cfg(not(feature = "rocm"))]
 pub fn write(_: &[Target], _: &Path, _: &KernelSelection<'_>) -> Result<Exit> {
-    use tinyllama_course::run::UsageError;
+    use tinyllama_contract::flags::UsageError;
     Err(UsageError(
         "--code-objects: this build has no LLVM for it; build with --features rocm, or use --source for the C++".into(),
     )

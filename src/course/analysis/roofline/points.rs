@@ -1,7 +1,8 @@
 //! Turns a run into the points of its roofline.
 
+use crate::analysis::MeasuredRun;
 use crate::analysis::parts::{by_kind, is_forward};
-use crate::analysis::{MeasuredRun, Metric};
+use crate::run::Metric;
 use tinyllama_base::roofline::{Grain, Point};
 use tinyllama_base::{milliseconds, percent};
 use tinyllama_contract::event::{Kernel, Kernels, Parts};

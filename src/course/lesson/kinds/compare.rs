@@ -1,9 +1,7 @@
 //! Runs side by side.
 
 use super::*;
-use crate::analysis::{Metric, Statistic};
-use crate::lesson::Runs;
-use tinyllama_base::or_not_reported;
+use crate::run::Metric;
 
 #[derive(Clone, Debug)]
 pub struct CompareStep {
@@ -12,14 +10,13 @@ pub struct CompareStep {
     pub metrics: Vec<Metric>,
 }
 
-pub(super) const FACTS: Facts = Facts {
+pub(super) const KEYS: StepKeys = StepKeys {
     needs: &["runs", "metrics"],
     may: &["checks"],
-    figures: Some(Figures::Comparison),
-    ..Facts::NONE
+    ..StepKeys::NONE
 };
 
-impl StepBehavior for CompareStep {
+impl StepContent for CompareStep {
     fn read(reader: &mut StepReader, step: &StepDocument) -> Option<Self> {
         let metrics = step.metrics.as_ref()?.iter().enumerate();
         let metrics: Vec<_> = metrics
@@ -34,28 +31,6 @@ impl StepBehavior for CompareStep {
 
     fn minutes(&self, _: &Step) -> (f64, f64) {
         (0.5, 0.0)
-    }
-
-    fn is_done(&self, _: &StepProgress, _: &SessionState) -> bool {
-        true
-    }
-
-    fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction) {
-        let names: Vec<&str> = self.runs.iter().map(|run| run.step.as_str()).collect();
-        let lines = self.metrics.iter().map(|metric| {
-            let values = self.runs.iter().map(|name| {
-                let newest = context.measured.measurements(name).pop();
-                let value = newest.and_then(|run| run.value(*metric, Statistic::Median));
-                let value = or_not_reported(value.map(|value| metric.unit().show(value)));
-                format!(" {} {value};", name.step)
-            });
-            format!("{metric}:{}", values.collect::<String>())
-        });
-        let blocks = vec![
-            Block::text(format!("Side by side: {}.", names.join(", "))),
-            Block::Figures(itertools::join(lines, "\n")),
-        ];
-        (blocks, PrimaryAction::Compare)
     }
 
     fn validate(&self, check: &mut LessonCheck, at: &str, index: usize) {

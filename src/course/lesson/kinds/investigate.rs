@@ -1,21 +1,17 @@
 //! A program with a mistake: the learner measures, names a suspect, and runs a fix.
 
 use super::*;
+use crate::lesson::QuizChoice;
 use crate::lesson::case::Measurement;
 use crate::lesson::contradictions::quiz_problems;
-use crate::lesson::{QuizChoice, live};
-use crate::session::{Evidence, Standing};
-use tinyllama_base::plural;
 
-pub(super) const FACTS: Facts = Facts {
+pub(super) const KEYS: StepKeys = StepKeys {
     needs: &["target", "suspects", "measurements"],
     may: &["flags", "recording", "checks"],
-    actions: &[(Action::View, "figures"), (Action::Play, "recording")],
-    figures: Some(Figures::Run),
-    ..Facts::NONE
+    ..StepKeys::NONE
 };
 
-impl StepBehavior for Case {
+impl StepContent for Case {
     fn read(reader: &mut StepReader, step: &StepDocument) -> Option<Self> {
         let target = step.target.clone()?;
         let flags = shlex::split(step.flags.as_deref().unwrap_or_default())?;
@@ -69,46 +65,6 @@ impl StepBehavior for Case {
         });
         let minutes = 2.0 * RUN_MINUTES + 2.0 * THOUGHT_MINUTES;
         (minutes, suspects.sum::<f64>() + shows.sum::<f64>())
-    }
-
-    fn is_done(&self, progress: &StepProgress, state: &SessionState) -> bool {
-        Standing::from_progress(self, progress, state).is_solved(self)
-    }
-
-    fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction) {
-        let standing = Standing::from_progress(self, &context.progress, context.state);
-        let mut blocks = vec![
-            Block::Job(self.flags.clone()),
-            Block::Offer,
-            Block::RunPhase,
-        ];
-        let evidence = standing.evidence(self);
-        if !evidence.is_empty() {
-            blocks.extend([Block::News, Block::strong("What you know")]);
-        }
-        for Evidence { text, run } in evidence {
-            let seen = context.measured.seen(run);
-            let text = live::fill(&text, &context.lesson.id, seen, seen);
-            blocks.extend([Block::Markdown(text), Block::Blank]);
-        }
-        let taken = plural(standing.measurements, "measurement");
-        let missing = standing.missing(self);
-        blocks.extend([
-            Block::Blank,
-            Block::strong(format!("{taken} taken. {missing}")),
-            Block::Menu(standing.menu(self, context.marked)),
-        ]);
-        let primary = PrimaryAction::PaletteAction {
-            does: "choose what to do",
-            first: "Move to a line first, with the arrow keys or its number.",
-            by_digit: false,
-        };
-        (blocks, primary)
-    }
-
-    fn solution(&self, at: StepRef, _: &Golden) -> Option<SessionEvent> {
-        let suspect = self.guilty()?.id.clone();
-        Some(SessionEvent::Suspected { at, suspect })
     }
 
     fn validate(&self, check: &mut LessonCheck, at: &str, index: usize) {

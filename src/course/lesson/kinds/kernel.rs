@@ -2,29 +2,18 @@
 
 use super::*;
 use crate::workbench::{self, Exercise};
-use tinyllama_base::wrapped;
 
 #[derive(Clone, Debug)]
 pub struct KernelStep {
     pub exercise: &'static Exercise,
 }
 
-pub(super) const FACTS: Facts = Facts {
+pub(super) const KEYS: StepKeys = StepKeys {
     needs: &["exercise"],
-    actions: &[
-        (Action::Edit, "edit"),
-        (Action::Machine, "machine"),
-        (Action::Solution, "solution"),
-        (Action::Bench, "time it"),
-        (Action::Reset, "begin anew"),
-        (Action::Check, "check"),
-    ],
-    edits: Some(Editable::Kernel),
-    figures: Some(Figures::Kernel),
-    ..Facts::NONE
+    ..StepKeys::NONE
 };
 
-impl StepBehavior for KernelStep {
+impl StepContent for KernelStep {
     fn read(reader: &mut StepReader, step: &StepDocument) -> Option<Self> {
         let exercise = workbench::find(step.exercise.as_deref()?);
         let exercise = reader.or_refuse("exercise", exercise)?;
@@ -33,24 +22,6 @@ impl StepBehavior for KernelStep {
 
     fn minutes(&self, _: &Step) -> (f64, f64) {
         (10.0, 0.0)
-    }
-
-    fn is_done(&self, progress: &StepProgress, _: &SessionState) -> bool {
-        progress.kernel_passed
-    }
-
-    /// Shows the task and the path of the file.
-    fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction) {
-        let exercise = self.exercise;
-        let heads = exercise.launches.iter().map(|launch| {
-            let head = wrapped(&exercise.signature(launch), 52).join("\n    ");
-            format!("{head};\n")
-        });
-        let heads: String = heads.collect();
-        let task = format!("{}\n\n```cpp\n{heads}```\n", exercise.text);
-        let file = context.workbench.join(exercise.file_name());
-        let blocks = vec![Block::Markdown(task), Block::File(file)];
-        (blocks, PrimaryAction::Kernel)
     }
 
     fn hints(&self) -> &[String] {

@@ -1,5 +1,6 @@
-//! The kinds of steps. A kind is one file here, its `mod` line, and one entry in the list below. Its file has two items:
-//! `FACTS`, which are data, and an implementation of [`StepBehavior`].
+//! What each kind of step consists of. A kind is one file here, its `mod` line, and one entry in the list below. Its file
+//! has two items: `KEYS`, which are data, and an implementation of [`StepContent`]. How a learner does such a step is in
+//! the tutor's `kinds`.
 
 pub mod command;
 pub mod compare;
@@ -20,49 +21,34 @@ use super::estimate::{RUN_MINUTES, THOUGHT_MINUTES, word_count};
 use super::step_reader::StepReader;
 use super::validate::LessonCheck;
 use crate::lesson::{
-    Case, CommandOutputs, Expect, Golden, Lesson, MarkedAnswer, Quiz, QuizAnswer, RunName, Step,
+    Case, CommandOutputs, Expect, Job, Lesson, MarkedAnswer, Quiz, QuizAnswer, RunName, Step,
     StepDocument, live,
-};
-use crate::session::{SessionEvent, SessionState, StepProgress, StepRef};
-use crate::tui::Action;
-use crate::tutor::Job;
-use crate::tutor::document::{
-    Block, Editable, Figures, Given, MenuAction, MenuLine, PrimaryAction, StepContext, Tone,
 };
 use tinyllama_base::named;
 
 /// Keys of every step.
 pub(super) const COMMON: [&str; 6] = ["id", "kind", "title", "text", "optional", "hints"];
 
-/// The properties of a step kind that are plain data.
-pub(crate) struct Facts {
+/// The keys of a kind of step in a lesson's file.
+pub(crate) struct StepKeys {
     /// Keys that the kind needs besides those of every step.
     pub needs: &'static [&'static str],
     /// Keys that the kind may have.
     pub may: &'static [&'static str],
     /// The key of its golden path; empty if it has none.
     pub golden: &'static str,
-    /// Keys in the command bar, with their effects.
-    pub actions: &'static [(Action, &'static str)],
-    /// The part of the step that the learner can edit.
-    pub edits: Option<Editable>,
-    /// The content of its figures.
-    pub figures: Option<Figures>,
 }
 
-impl Facts {
-    pub const NONE: Facts = Facts {
+impl StepKeys {
+    pub const NONE: StepKeys = StepKeys {
         needs: &[],
         may: &[],
         golden: "",
-        actions: &[],
-        edits: None,
-        figures: None,
     };
 }
 
-/// The behavior of a step kind. Every kind needs the methods without a default.
-pub(crate) trait StepBehavior {
+/// The content of a step. Every kind needs the methods without a default.
+pub(crate) trait StepContent {
     /// Reads the keys of the kind. `None` if a problem was reported, or if a needed key is missing.
     fn read(reader: &mut StepReader, step: &StepDocument) -> Option<Self>
     where
@@ -70,18 +56,6 @@ pub(crate) trait StepBehavior {
 
     /// Returns the minutes for doing it, and the number of words to read besides the step's text.
     fn minutes(&self, step: &Step) -> (f64, f64);
-
-    /// Returns whether the learner did what the step asks. The checks do not change the answer.
-    fn is_done(&self, progress: &StepProgress, state: &SessionState) -> bool;
-
-    /// Returns the blocks below the step's text, and the effect of Enter until the step is done.
-    fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction);
-
-    /// Returns the event that the golden path records, if it needs no run. An instructor who solves the step records
-    /// the same.
-    fn solution(&self, _at: StepRef, _golden: &Golden) -> Option<SessionEvent> {
-        None
-    }
 
     /// Validates what depends on the whole course. `at` is the path to the step in its file.
     fn validate(&self, _check: &mut LessonCheck, _at: &str, _index: usize) {}
@@ -106,11 +80,6 @@ pub(crate) trait StepBehavior {
         Vec::new()
     }
 
-    /// Parses the learner's input, or explains its fault.
-    fn parse(&self, text: &str) -> Result<Given, String> {
-        Err(format!("`{text}` is not understood; `help` lists what is"))
-    }
-
     /// Marks an answer. Returns `None` if it is no answer to this step, or if the right answer is not known yet.
     fn mark(&self, _answer: QuizAnswer, _outputs: &dyn CommandOutputs) -> Option<MarkedAnswer> {
         None
@@ -131,13 +100,13 @@ macro_rules! step_kinds {
             pub enum Kind { $($(#[$about])* $kind = $name,)+ }
         }
 
-        /// The task of a step. Only this file and the walk in `tests/course-walk` match on it.
+        /// The task of a step.
         #[derive(Clone, Debug)]
         pub enum StepKind { $($kind($type),)+ }
 
         impl Kind {
-            pub(crate) fn facts(self) -> &'static Facts {
-                match self { $(Kind::$kind => &$module::FACTS,)+ }
+            pub(crate) fn keys(self) -> &'static StepKeys {
+                match self { $(Kind::$kind => &$module::KEYS,)+ }
             }
 
             pub(super) fn read(self, reader: &mut StepReader, step: &StepDocument) -> Option<StepKind> {
@@ -146,7 +115,7 @@ macro_rules! step_kinds {
         }
 
         impl StepKind {
-            pub(crate) fn behavior(&self) -> &dyn StepBehavior {
+            pub(crate) fn content(&self) -> &dyn StepContent {
                 match self { $(StepKind::$kind(kind) => kind,)+ }
             }
         }
@@ -190,17 +159,28 @@ step_kinds! {
 }
 
 impl Step {
-    pub(crate) fn behavior(&self) -> &dyn StepBehavior {
-        self.kind.behavior()
+    pub(crate) fn content(&self) -> &dyn StepContent {
+        self.kind.content()
     }
 
-    pub(crate) fn facts(&self) -> &'static Facts {
-        self.kind().facts()
+    /// Returns the steps whose runs or documents this step is about.
+    pub fn looks_back(&self) -> Vec<&RunName> {
+        self.content().looks_back()
+    }
+
+    /// Marks an answer. Returns `None` if it is no answer to this step, or if the right answer is not known yet.
+    pub fn mark(&self, answer: QuizAnswer, outputs: &dyn CommandOutputs) -> Option<MarkedAnswer> {
+        self.content().mark(answer, outputs)
+    }
+
+    /// Formats an answer as text.
+    pub fn answer_text(&self, answer: f64) -> String {
+        self.content().answer_text(answer)
     }
 
     /// Returns the job that the step starts.
     pub fn job(&self) -> Option<Job> {
-        self.behavior().job(self)
+        self.content().job(self)
     }
 
     /// Returns the flags with which the step passes.
@@ -210,13 +190,13 @@ impl Step {
 
     /// Returns the conditions that the document of the command has to meet.
     pub fn expects(&self) -> &[Expect] {
-        self.behavior().expects()
+        self.content().expects()
     }
 
     /// Returns all runs that the step names.
     pub fn named_runs(&self, lesson: &Lesson) -> Vec<RunName> {
         let checked = self.checks.iter().flat_map(|check| check.measure.runs());
-        let looked_at = self.behavior().looks_back();
+        let looked_at = self.looks_back();
         let live = live::runs(&self.text, &lesson.id);
         checked.chain(looked_at).cloned().chain(live).collect()
     }
@@ -245,52 +225,13 @@ impl StepDocument {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lesson::{Course, CourseSource};
-    use crate::session::MeasuredRuns;
-    use crate::tutor::profile::ProfileView;
-
-    #[test]
-    fn enter_asks_for_nothing_that_a_step_cannot_take() {
-        let course = Course::load(&CourseSource::BuiltIn).unwrap();
-        let (state, measured) = (SessionState::default(), MeasuredRuns::default());
-        let profile = ProfileView::default();
-        for (lesson, step) in course.steps() {
-            let at = StepRef::new(&lesson.id, &step.id);
-            let context = StepContext {
-                lesson,
-                step,
-                at: &at,
-                progress: StepProgress::default(),
-                state: &state,
-                measured: &measured,
-                marked: None,
-                flags: step.flags.clone(),
-                profile: &profile,
-                workbench: "kernels".as_ref(),
-            };
-            let (blocks, primary) = context.document();
-            let is_sound = match primary {
-                PrimaryAction::Next => step.behavior().is_done(&context.progress, &state),
-                PrimaryAction::PaletteAction { .. } => !context.menu().is_empty(),
-                PrimaryAction::Ask(_) => step.behavior().parse("1").is_ok(),
-                PrimaryAction::Start(_) => {
-                    let shows_job = blocks.iter().any(|block| matches!(block, Block::Job(_)));
-                    step.job().is_some() && shows_job
-                }
-                PrimaryAction::Compare | PrimaryAction::Kernel | PrimaryAction::Profile => {
-                    step.facts().figures.is_some()
-                }
-            };
-            assert!(is_sound, "{at}");
-        }
-    }
 
     #[test]
     fn a_golden_path_has_its_key() {
         for kind in Kind::ALL {
-            let facts = kind.facts();
-            let has_key = [facts.needs, facts.may].concat().contains(&"golden");
-            assert_eq!(has_key, !facts.golden.is_empty(), "{kind}");
+            let keys = kind.keys();
+            let has_key = [keys.needs, keys.may].concat().contains(&"golden");
+            assert_eq!(has_key, !keys.golden.is_empty(), "{kind}");
         }
     }
 }

@@ -1,23 +1,20 @@
 //! A number to guess before it is measured.
 
 use super::*;
-use crate::analysis::MetricUnit;
 use crate::lesson::Quantity;
-use crate::tutor::document::Question;
-use crate::tutor::say;
 
 #[derive(Clone, Debug)]
 pub struct PredictStep {
     pub measure: Quantity,
 }
 
-pub(super) const FACTS: Facts = Facts {
+pub(super) const KEYS: StepKeys = StepKeys {
     needs: &["measure", "golden"],
     golden: "number",
-    ..Facts::NONE
+    ..StepKeys::NONE
 };
 
-impl StepBehavior for PredictStep {
+impl StepContent for PredictStep {
     fn read(reader: &mut StepReader, step: &StepDocument) -> Option<Self> {
         let measure = reader.quantity("measure", step.measure.as_deref()?)?;
         Some(Self { measure })
@@ -27,55 +24,11 @@ impl StepBehavior for PredictStep {
         (0.5, 0.0)
     }
 
-    fn is_done(&self, progress: &StepProgress, _: &SessionState) -> bool {
-        progress.prediction.is_some()
-    }
-
-    fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction) {
-        if let Some(guess) = say::guess(&self.measure, Some(&context.progress), context.measured) {
-            return (
-                vec![Block::News, Block::Markdown(guess)],
-                PrimaryAction::Next,
-            );
-        }
-        let comes = "Your guess comes before the measurement: there is no wrong one.";
-        let question = Question {
-            does: "guess",
-            title: format!("Your guess, in {}", unit_name(self.measure.unit())),
-            explain: "A number. The first guess counts; any is better than none.",
-            prompt: "Type your guess, a number.".into(),
-            text: None,
-        };
-        (vec![Block::text(comes)], PrimaryAction::Ask(question))
-    }
-
-    fn parse(&self, text: &str) -> Result<Given, String> {
-        say::figure(text).map(Given::Guess)
-    }
-
-    fn solution(&self, at: StepRef, golden: &Golden) -> Option<SessionEvent> {
-        golden
-            .number
-            .map(|value| SessionEvent::Predicted { at, value })
-    }
-
     fn validate(&self, check: &mut LessonCheck, at: &str, index: usize) {
         check.prediction(at, index, &self.measure);
     }
 
     fn looks_back(&self) -> Vec<&RunName> {
         self.measure.runs().collect()
-    }
-}
-
-/// Returns the unit of a number that the learner types.
-fn unit_name(unit: MetricUnit) -> String {
-    match unit {
-        MetricUnit::Milliseconds => "ms".into(),
-        MetricUnit::Bytes => "bytes".into(),
-        MetricUnit::PerSecond(what) => format!("{what}/s"),
-        MetricUnit::Count(what) => what.into(),
-        MetricUnit::Nats => "nats".into(),
-        MetricUnit::One => "times".into(),
     }
 }

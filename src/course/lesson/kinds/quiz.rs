@@ -5,20 +5,13 @@ use crate::lesson::contradictions::quiz_problems;
 use crate::lesson::document::{ChoiceDocument, NumberDocument};
 use crate::lesson::quiz::NumberQuestion;
 use crate::lesson::{Condition, Mistake, OutputFigure, QuizChoice};
-use crate::session::AnswerGiven;
-use crate::tutor::document::{Mark, Question};
-use crate::tutor::say;
 
-pub(super) const FACTS: Facts = Facts {
-    needs: &[],
+pub(super) const KEYS: StepKeys = StepKeys {
     may: &["choices", "number", "of"],
-    golden: "",
-    actions: &[],
-    edits: None,
-    figures: None,
+    ..StepKeys::NONE
 };
 
-impl StepBehavior for Quiz {
+impl StepContent for Quiz {
     fn read(reader: &mut StepReader, step: &StepDocument) -> Option<Self> {
         let of = reader.run_name(step.of.as_deref().unwrap_or(&step.id));
         match (&step.choices, &step.number) {
@@ -55,52 +48,6 @@ impl StepBehavior for Quiz {
         }
     }
 
-    fn is_done(&self, progress: &StepProgress, _: &SessionState) -> bool {
-        progress.answers.iter().any(|answer| answer.correct)
-    }
-
-    fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction) {
-        match self {
-            Quiz::Choices(choices) => {
-                let primary = PrimaryAction::PaletteAction {
-                    does: "answer",
-                    first: "Move to an answer first, with the arrow keys or its number.",
-                    by_digit: true,
-                };
-                let menu = Block::Menu(self.menu(choices, context));
-                (self.asked_output(context).chain([menu]).collect(), primary)
-            }
-            Quiz::Number(number) => {
-                let unit = match &*number.unit {
-                    "" => String::new(),
-                    unit => format!(", in {unit}"),
-                };
-                let question = Question {
-                    does: "give a number",
-                    title: format!("Your answer{unit}"),
-                    explain: "A number, such as 12.5 or 1e3.",
-                    prompt: format!("Type a number{unit}."),
-                    text: None,
-                };
-                let blocks = self.asked_output(context).chain(number.last(context));
-                (blocks.collect(), PrimaryAction::Ask(question))
-            }
-        }
-    }
-
-    fn parse(&self, text: &str) -> Result<Given, String> {
-        let number = say::figure(text)?;
-        Ok(Given::Answer(QuizAnswer::Number(number)))
-    }
-
-    fn solution(&self, at: StepRef, _: &Golden) -> Option<SessionEvent> {
-        let given = AnswerGiven {
-            answer: Quiz::solution(self)?.as_number(),
-            correct: true,
-        };
-        Some(SessionEvent::Answered { at, given })
-    }
-
     fn validate(&self, check: &mut LessonCheck, at: &str, index: usize) {
         for (path, message) in quiz_problems(self) {
             check.refuse(&format!("{at}/{path}"), message);
@@ -127,77 +74,6 @@ impl StepBehavior for Quiz {
             }
             Quiz::Number(number) => format!("{answer} {}", number.unit).trim_end().into(),
         }
-    }
-}
-
-impl Quiz {
-    /// Returns the output that the question is about, as its own step shows it.
-    fn asked_output(&self, context: &StepContext) -> impl Iterator<Item = Block> {
-        let of = self.asked_step();
-        let output = of.and_then(|of| {
-            let mut steps = context.lesson.steps.iter();
-            let step = steps.find(|step| step.id == of.step)?;
-            let title = format!("From \"{}\"", step.title);
-            step.as_command()?.output(&title, of, context.measured)
-        });
-        output
-            .map(|output| [output, Block::Blank])
-            .into_iter()
-            .flatten()
-    }
-
-    /// Returns the choices in the learner's order, with the comment on the last answer.
-    fn menu(&self, choices: &[QuizChoice], context: &StepContext) -> Vec<MenuLine> {
-        // A right answer stays right, even if a command's output differs today.
-        let right = context.progress.answers.iter().rfind(|given| given.correct);
-        let right = right.map(|given| (QuizAnswer::Choice(given.answer as usize), true));
-        let marked = context.marked.map(|marked| (marked.answer, marked.correct));
-        let marked = marked.or(right);
-        let order = self.order(&context.state.identity, context.at);
-        let ordered = order
-            .iter()
-            .filter_map(|index| Some((*index, choices.get(*index)?)));
-        let lines = ordered.map(|(index, choice)| {
-            let act = QuizAnswer::Choice(index);
-            let correct = marked.filter(|(answer, _)| *answer == act);
-            let (mark, word) = match correct {
-                None => (Mark::None, ""),
-                Some((_, true)) => (Mark::Right, "Right."),
-                Some((_, false)) => (Mark::Wrong, "Not so."),
-            };
-            // Line breaks in the course's file have no meaning here.
-            let because = choice.because.split_whitespace();
-            let said = correct.map(|_| itertools::join([word].into_iter().chain(because), " "));
-            MenuLine {
-                text: choice.text.clone(),
-                mark,
-                said: said.unwrap_or_default(),
-                does: "answer",
-                act: MenuAction::Give(Given::Answer(act)),
-            }
-        });
-        lines.collect()
-    }
-}
-
-impl NumberQuestion {
-    /// Shows the last answer and its verdict.
-    fn last(&self, context: &StepContext) -> Vec<Block> {
-        let Some(last) = context.progress.answers.last() else {
-            return Vec::new();
-        };
-        let (answer, correct) = (last.answer, last.correct);
-        let word = if correct { "right" } else { "not so" };
-        let because = match context.marked {
-            Some(marked) => &*marked.because,
-            None if correct => &self.because,
-            None => "",
-        };
-        vec![
-            Block::News,
-            Block::Verdict(correct, format!("Your answer {answer}: {word}")),
-            Block::Markdown(because.into()),
-        ]
     }
 }
 

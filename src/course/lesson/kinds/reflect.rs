@@ -1,57 +1,22 @@
 //! A question without one right answer: the learner writes for the report.
 
 use super::*;
-use crate::tutor::document::Question;
 
 #[derive(Clone, Debug)]
 pub struct ReflectStep;
 
-pub(super) const FACTS: Facts = Facts {
+pub(super) const KEYS: StepKeys = StepKeys {
     needs: &["golden"],
     golden: "text",
-    actions: &[(Action::Edit, "in your editor")],
-    edits: Some(Editable::Text),
-    ..Facts::NONE
+    ..StepKeys::NONE
 };
 
-impl StepBehavior for ReflectStep {
+impl StepContent for ReflectStep {
     fn read(_: &mut StepReader, _: &StepDocument) -> Option<Self> {
         Some(Self)
     }
 
     fn minutes(&self, _: &Step) -> (f64, f64) {
         (1.5, 0.0)
-    }
-
-    fn is_done(&self, progress: &StepProgress, _: &SessionState) -> bool {
-        progress.written().is_some()
-    }
-
-    fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction) {
-        let blocks = match context.progress.written() {
-            Some(text) => vec![
-                Block::News,
-                Block::strong("You wrote:"),
-                Block::Quote(Tone::Plain, text.into()),
-            ],
-            None => vec![Block::text("Nothing written yet.")],
-        };
-        let question = Question {
-            does: "write",
-            title: "For your report".into(),
-            explain: "Esc keeps what you wrote.",
-            prompt: "Type your answer in one line.".into(),
-            text: Some(context.progress.written().unwrap_or_default().into()),
-        };
-        (blocks, PrimaryAction::Ask(question))
-    }
-
-    fn parse(&self, text: &str) -> Result<Given, String> {
-        Ok(Given::Text(text.into()))
-    }
-
-    fn solution(&self, at: StepRef, golden: &Golden) -> Option<SessionEvent> {
-        let text = golden.text.as_ref()?.trim().into();
-        Some(SessionEvent::Reflected { at, text })
     }
 }

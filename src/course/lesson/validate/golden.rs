@@ -12,9 +12,9 @@ impl LessonCheck<'_> {
             ("text", golden.text.is_some()),
             ("import", golden.import.is_some()),
         ];
-        let facts = step.facts();
-        let wanted = facts.golden;
-        let needed = step.editable || facts.needs.contains(&"golden");
+        let keys = step.kind().keys();
+        let wanted = keys.golden;
+        let needed = step.editable || keys.needs.contains(&"golden");
         let has = given.contains(&(wanted, true));
         let count = given.iter().filter(|(_, is_given)| *is_given).count();
         let path = format!("{at}/golden");

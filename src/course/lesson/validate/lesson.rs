@@ -92,7 +92,7 @@ impl LessonCheck<'_> {
             let message = format!("there is no target `{target}`; there are: {names}");
             self.refuse(&format!("{at}/target"), message);
         }
-        step.behavior().validate(self, at, index);
+        step.content().validate(self, at, index);
     }
 
     fn text(&mut self, at: &str, index: usize, step: &Step) {

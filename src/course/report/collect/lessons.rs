@@ -228,7 +228,7 @@ fn answer_report(step: Option<&Step>, given: &AnswerGiven) -> AnswerReport {
 /// Formats an answer in the words of its quiz.
 pub fn answer_text(step: Option<&Step>, answer: f64) -> String {
     match step {
-        Some(step) => step.behavior().answer_text(answer),
+        Some(step) => step.answer_text(answer),
         None => answer.to_string(),
     }
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::ceilings;
-use crate::analysis::Metric;
 use crate::analysis::calibration::Calibration;
 use crate::lesson::case::fix_of;
 use crate::recording::{Library, RecordingSource};
 use crate::report::document::Samples;
 use crate::report::{Device, RunReport, StepTime, Work, text};
+use crate::run::Metric;
 use crate::run::{FinishedRun, FinishedRuns};
 use crate::session::{RunEntry, RunExit, SessionState};
 use tinyllama_base::{Series, whole_percent};

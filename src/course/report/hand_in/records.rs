@@ -277,7 +277,7 @@ impl Replay<'_> {
             return;
         };
         // If a command's document decides, the one at the time of the answer counts.
-        let outputs = match step.behavior().looks_back().is_empty() {
+        let outputs = match step.looks_back().is_empty() {
             true => Ok(MeasuredRuns::default()),
             false => MeasuredRuns::read(self.course, &self.state, self.runs),
         };
@@ -289,7 +289,7 @@ impl Replay<'_> {
             QuizAnswer::Choice(given.answer as usize),
         ];
         let mut marks = given_as.into_iter();
-        let marked = marks.find_map(|answer| step.behavior().mark(answer, &outputs));
+        let marked = marks.find_map(|answer| step.mark(answer, &outputs));
         let is_known = |quiz: &Quiz| quiz.resolved(&outputs).is_some();
         if marked.is_none() && !step.as_quiz().is_some_and(is_known) {
             return;

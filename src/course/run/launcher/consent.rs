@@ -10,8 +10,9 @@ use sha2::{Digest, Sha256};
 use uzers::{get_effective_uid, get_user_by_uid};
 
 use super::Settings;
-use crate::run::{UsageError, state_folder};
+use crate::run::state_folder;
 use tinyllama_base::{create_private, plain, replace, untrusted};
+use tinyllama_contract::flags::UsageError;
 
 /// A file in the state folder with one line for each settings file that was shown: its checksum.
 const SHOWN: &str = "site-files";

@@ -26,7 +26,8 @@ use super::ssh::Ssh;
 use super::stream::StreamPiece;
 use super::{launch, wrap};
 use crate::run::supervise::STOPPED;
-use crate::run::{Launcher, LauncherKind, die_with_parent, each_line, signal_group};
+use crate::run::{Launcher, LauncherKind, each_line, signal_group};
+use tinyllama_base::die_with_parent;
 use tinyllama_base::{host_name, unix_time};
 use tinyllama_contract::{Body, Event, Phase, PhaseName};
 

@@ -22,10 +22,11 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 
 use super::round::RoundRun;
-use crate::run::{RunSpec, RunStart, UsageError};
+use crate::run::RunStart;
 pub use settings::Settings;
 pub use slurm::{array, keeper};
 use tinyllama_contract::Synchronize;
+use tinyllama_contract::flags::{RunSpec, UsageError};
 
 /// Environment variable that names the launcher if no flag does. It may also contain the launcher as JSON.
 pub const VARIABLE: &str = "TINYLLAMA_LAUNCHER";

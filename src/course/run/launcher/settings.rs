@@ -7,8 +7,8 @@ use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 
 use super::consent;
-use crate::run::UsageError;
 use tinyllama_base::untrusted;
+use tinyllama_contract::flags::UsageError;
 
 /// File in a class folder. No learner can have this name, because learners' names do not begin with a dot.
 const SITE: &str = ".site.toml";

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::error::LaunchError;
 use super::local_end::{EventWriter, Reconnect, Transport};
 use super::settings::Settings;
-use crate::run::UsageError;
+use tinyllama_contract::flags::UsageError;
 
 /// How long a host may be unreachable during a run.
 const PATIENCE: Duration = Duration::from_secs(300);

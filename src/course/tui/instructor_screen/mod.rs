@@ -39,7 +39,8 @@ use crate::lesson::Course;
 use crate::report::{CollectOptions, collect, markdown};
 use crate::run::Processes;
 use crate::session::{StepRef, class_file};
-use crate::tui::{PageText, Pane, Panel, PanelAction, Screenful, Theme, Tone, view, width};
+use crate::tui::{PageText, Pane, Panel, Screenful, Theme, Tone, view, width};
+use crate::tutor::PanelAction;
 use crate::tutor::SharedSession;
 
 /// Interval at which the class folder is read.

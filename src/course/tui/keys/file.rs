@@ -111,7 +111,7 @@ fn line_of(text: &str, area: &str, action: Option<&str>) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::keys::Action;
+    use crate::tutor::Action;
 
     fn read_text(text: &str) -> Result<KeyMap, String> {
         read(text, Path::new("keys.yaml"))

@@ -1,11 +1,12 @@
 //! Keys as data: they map to actions per screen. The command bar and the help page are made from this list, so they
 //! always agree with what the keys do.
 
-mod action;
+mod area;
 mod file;
 mod key;
 
-pub use action::{Action, Area};
+use crate::tutor::Action;
+pub use area::Area;
 pub use file::load;
 pub use key::Key;
 
@@ -72,7 +73,7 @@ impl KeyMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::panel::PanelAction;
+    use crate::tutor::PanelAction;
 
     #[test]
     fn the_usual_keys_are_readable_unambiguous_and_every_action_has_one() {

@@ -1,9 +1,10 @@
 //! A run that the learner asked for.
 
+use crate::lesson::Job;
 use crate::run::Speed;
 use crate::session::StepRef;
 use crate::tui::{RunId, RunView};
-use crate::tutor::{Job, RunEnding};
+use crate::tutor::RunEnding;
 
 #[derive(Debug)]
 pub struct TutorRun {

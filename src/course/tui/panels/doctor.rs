@@ -6,9 +6,8 @@ use ratatui::text::Line;
 
 use crate::run::launcher;
 use crate::tui::model::log::LoggedKind;
-use crate::tui::{
-    Action, Effects, Handler, KeyBinding, Model, PageText, Panel, TaskContext, TextPage,
-};
+use crate::tui::{Effects, Handler, KeyBinding, Model, PageText, Panel, TaskContext, TextPage};
+use crate::tutor::Action;
 use tinyllama_base::locale::SCREEN;
 use tinyllama_base::plain;
 

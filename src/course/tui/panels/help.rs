@@ -5,7 +5,8 @@ use ratatui::text::{Line, Span};
 use crate::tui::update::areas;
 use crate::tui::update::primary::primary;
 use crate::tui::view::bar::commands;
-use crate::tui::{Action, Area, Effects, Model, PageText, TextPage, wrap_plain};
+use crate::tui::{Area, Effects, Model, PageText, TextPage, wrap_plain};
+use crate::tutor::Action;
 
 const TITLE: &str = "Help";
 

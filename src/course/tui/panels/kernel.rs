@@ -6,7 +6,8 @@ use ratatui::prelude::{Constraint, Line};
 
 use crate::session::CheckedKernel;
 use crate::tui::markdown::wrap::folded;
-use crate::tui::{Pane, Panel, PanelAction, PanelCommand, Scroll, Tabs, Theme, cut};
+use crate::tui::{Pane, Panel, PanelCommand, Scroll, Tabs, Theme, cut};
+use crate::tutor::PanelAction;
 use crate::workbench::{FindingKind, find, text};
 use tinyllama_base::wrapped;
 

@@ -1,7 +1,8 @@
 //! Shows messages and changes of instructors, and notes of the tutor itself.
 
 use crate::session::order::received;
-use crate::tui::{Action, Effects, Handler, KeyBinding, Model, PageText, TextPage};
+use crate::tui::{Effects, Handler, KeyBinding, Model, PageText, TextPage};
+use crate::tutor::Action;
 use tinyllama_base::moment;
 
 pub const ACTION: Action = Action::Panel("messages");

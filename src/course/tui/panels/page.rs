@@ -4,7 +4,8 @@ use std::cell::RefCell;
 
 use ratatui::text::Line;
 
-use crate::tui::{Area, Pane, Panel, PanelAction, PanelCommand, Scroll, Tone, paragraph};
+use crate::tui::{Area, Pane, Panel, PanelCommand, Scroll, Tone, paragraph};
+use crate::tutor::PanelAction;
 
 #[derive(Debug)]
 pub enum PageText {

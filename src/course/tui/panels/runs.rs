@@ -8,10 +8,11 @@ use crate::run::{FinishedRun, RunExit};
 use crate::session::stored_runs::{kept, prunable, remove};
 use crate::session::{StoredRun, read_only};
 use crate::tui::{
-    Action, Cell, ComparePanel, ComparedRun, Cursor, Effect, Effects, Handler, KeyBinding, Message,
-    Model, Pane, Panel, PanelAction, PanelCommand, RunContext, RunView, Snippet, TableView,
-    TaskContext, Tone, milliseconds, paragraph,
+    Cell, ComparePanel, ComparedRun, Cursor, Effect, Effects, Handler, KeyBinding, Message, Model,
+    Pane, Panel, PanelCommand, RunContext, RunView, Snippet, TableView, TaskContext, Tone,
+    milliseconds, paragraph,
 };
+use crate::tutor::{Action, PanelAction};
 use tinyllama_base::Align;
 
 pub const PANEL: KeyBinding = (

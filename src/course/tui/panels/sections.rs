@@ -1,6 +1,7 @@
 //! Several panels, one visible at a time, below a line of all names.
 
-use crate::tui::{Effects, Pane, Panel, PanelAction, PanelCommand, Snippet, Tabs};
+use crate::tui::{Effects, Pane, Panel, PanelCommand, Snippet, Tabs};
+use crate::tutor::PanelAction;
 
 pub type PanelSection = (&'static str, Box<dyn Panel>);
 

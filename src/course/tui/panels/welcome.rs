@@ -3,7 +3,8 @@
 use crate::lesson::Course;
 use crate::session::{Access, SessionState, StepRef, access};
 use crate::tui::update::{navigate, runs};
-use crate::tui::{Action, Area, Effects, Model, PageText, TextPage, both_effects};
+use crate::tui::{Area, Effects, Model, PageText, TextPage, both_effects};
+use crate::tutor::Action;
 
 /// Opens over the outline on a first visit. Does nothing if the course has no run to begin with.
 pub fn open(model: &mut Model) -> Effects {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::analysis::{Metric, MetricUnit};
-use crate::session::turns::MOST_ROUNDS;
+use crate::run::{Metric, MetricUnit};
+use crate::session::runs::MOST_ROUNDS;
 use crate::tui::duration;
 
 /// Identifies the run, and names what its figures are compared with.

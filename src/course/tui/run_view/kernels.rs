@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use ratatui::text::Line;
 
 use super::state::RunState;
-use crate::analysis::MetricUnit;
+use crate::run::MetricUnit;
 use crate::tui::{
-    Cell, Cursor, Pane, PanelAction, PanelCommand, TableView, Theme, Tone, count, milliseconds,
-    name_lines, paragraph, plain_number,
+    Cell, Cursor, Pane, PanelCommand, TableView, Theme, Tone, count, milliseconds, name_lines,
+    paragraph, plain_number,
 };
+use crate::tutor::PanelAction;
 use tinyllama_base::{Align, percent};
 use tinyllama_contract::{Kernel, Kernels};
 

@@ -3,7 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::state::RunState;
-use crate::analysis::Metric;
+use crate::run::Metric;
 use crate::run::event_text;
 use crate::tui::{Theme, duration, grouped, labelled};
 use tinyllama_base::{bytes_or_not, or_not_reported};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::gpu::GpuTrack;
 use super::history::{FigureHistory, RECENT};
 use super::journal::{Journal, Voice};
-use crate::analysis::Metric;
+use crate::run::Metric;
 use crate::run::{Line, event_text};
 use crate::session::CheckResultText;
 use crate::tui::RunContext;

@@ -26,8 +26,9 @@ use super::model::log::LoggedKind;
 use super::update::{begin, update};
 use super::view::draw;
 use crate::lesson::Course;
+use crate::lesson::Job;
 use crate::recording::Library;
-use crate::run::{Control, Processes, RunStart, Speed, UsageError};
+use crate::run::{Control, Processes, RunStart, Speed};
 use crate::session::turns::{self, Repeat};
 use crate::session::{Session, SessionError, SessionState};
 use crate::tui::{
@@ -35,7 +36,8 @@ use crate::tui::{
 };
 use crate::tutor::prepare::Background;
 use crate::tutor::signals::Watch;
-use crate::tutor::{Job, SharedSession, TutorError, TutorOptions, gpu, tape, watch};
+use crate::tutor::{SharedSession, TutorError, TutorOptions, gpu, job, tape, watch};
+use tinyllama_contract::flags::UsageError;
 
 /// Runs the tutor on this terminal until the learner leaves it.
 ///
@@ -384,7 +386,7 @@ impl ThreadedEffects {
             (None, Some((run, start))) if run.flags == flags && run.target == job.name() => {
                 Ok(start)
             }
-            (None, _) => job.start(&self.context.options, flags),
+            (None, _) => job::start(job, &self.context.options, flags),
         }
     }
 

@@ -7,10 +7,11 @@ use crate::lesson::{RunName, Runs};
 use crate::session::{SessionState, StepStatus};
 use crate::tui::model::WIDE;
 use crate::tui::{
-    Action, Ask, ComparePanel, ComparedRun, Confirm, Effect, Effects, HandOver, Highlighter,
-    Message, Model, OpenStep, Overlay, RunPhase, SessionRequest,
+    Ask, ComparePanel, ComparedRun, Confirm, Effect, Effects, HandOver, Highlighter, Message,
+    Model, OpenStep, Overlay, RunPhase, SessionRequest,
 };
 use crate::tutor::document::{Editable, Figures};
+use crate::tutor::{Action, behavior};
 
 /// Said where Enter has to wait for a run.
 pub const WAIT: &str = "This is still running; one moment.";
@@ -30,7 +31,7 @@ pub fn hint(model: &mut Model, here: &OpenStep) -> Effects {
 }
 
 pub fn flags(model: &mut Model, here: &OpenStep) -> Effects {
-    if here.step.facts().edits != Some(Editable::Flags) {
+    if behavior(here.step).edits() != Some(Editable::Flags) {
         return model.notify("This step starts nothing whose flags could be changed.");
     }
     let flags = model.flags_at(&here.at);
@@ -52,7 +53,7 @@ pub fn flags(model: &mut Model, here: &OpenStep) -> Effects {
 
 /// Starts a step's run once more, however the last one ended.
 pub fn run_again(model: &mut Model, here: &OpenStep) -> Effects {
-    let mut actions = here.step.facts().actions.iter();
+    let mut actions = behavior(here.step).actions().iter();
     match actions.any(|(action, _)| *action == Action::Again) {
         true => runs::start(model, here.at.clone()),
         false => model.notify("This step starts no run."),
@@ -62,7 +63,7 @@ pub fn run_again(model: &mut Model, here: &OpenStep) -> Effects {
 /// Switches between the text and the figures.
 pub fn view(model: &mut Model, here: &OpenStep) -> Effects {
     let mut effects = None;
-    match here.step.facts().figures {
+    match behavior(here.step).figures() {
         Some(Figures::Comparison) => {
             rebuild_comparison(model);
             effects = Some(vec![Effect::Session(SessionRequest::Check(
@@ -129,7 +130,7 @@ fn last_command(state: &SessionState, name: &RunName) -> Vec<String> {
 }
 
 pub fn check(model: &mut Model, here: &OpenStep) -> Effects {
-    if here.step.facts().figures == Some(Figures::Kernel) {
+    if behavior(here.step).figures() == Some(Figures::Kernel) {
         return kernel::check(model, here);
     }
     if here.step.checks.is_empty() {
@@ -179,7 +180,7 @@ pub fn skip_lesson(model: &mut Model, here: &OpenStep) -> Effects {
 
 pub fn edit(model: &mut Model, here: &OpenStep) -> Effects {
     let at = here.at.clone();
-    match here.step.facts().edits {
+    match behavior(here.step).edits() {
         Some(Editable::Text) => {
             let text = model.progress_at(&at).reflection.unwrap_or_default();
             Some(vec![Effect::HandOver(HandOver::Write { at, text })])

@@ -7,6 +7,7 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::{profile, profiler, recall};
 use crate::tui::{Ask, Effect, Effects, FocusedScreen, Model, OpenStep, Overlay};
+use crate::tutor::behavior;
 use crate::tutor::document::PrimaryAction;
 
 /// Asks for the line, or the lines, that the step waits for.
@@ -24,7 +25,7 @@ pub fn question(model: &mut Model, here: &OpenStep) -> Effects {
                 let Some(step) = model.course.step(&at.lesson, &at.step) else {
                     return Ok(None);
                 };
-                let given = step.behavior().parse(text)?;
+                let given = behavior(step).parse(text)?;
                 Ok(recall::give(model, at, given))
             },
         )

@@ -9,9 +9,10 @@ use crate::session::kernel::start_exercise;
 use crate::session::{CheckedKernel, StepRef};
 use crate::tui::panels::kernel::KernelPanel;
 use crate::tui::{
-    Action, Area, BackgroundTask, Effect, Effects, HandOver, Message, Model, OpenStep, PageText,
+    Area, BackgroundTask, Effect, Effects, HandOver, Message, Model, OpenStep, PageText,
     SessionRequest, TaskContext, TextPage, both_effects,
 };
+use crate::tutor::Action;
 use crate::workbench::{Exercise, exercise_file};
 
 /// Interval at which the file's modification time is read. Network home folders report it as well.

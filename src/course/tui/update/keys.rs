@@ -6,9 +6,10 @@ use crossterm::event::{KeyEvent, KeyEventKind};
 use super::{act, ask, navigate, palette, runs, scroll};
 use crate::tui::actions::carry_out;
 use crate::tui::{
-    Action, Area, Confirm, Effect, Effects, FocusedScreen, Key, Model, Overlay, PanelAction,
-    SessionRequest, both_effects,
+    Area, Confirm, Effect, Effects, FocusedScreen, Key, Model, Overlay, SessionRequest,
+    both_effects,
 };
+use crate::tutor::{Action, PanelAction};
 
 pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
     if event.kind == KeyEventKind::Release {

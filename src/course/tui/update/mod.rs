@@ -25,7 +25,8 @@ use crossterm::event::{Event, MouseEventKind};
 
 use super::model::log::LoggedKind;
 use super::panels::welcome;
-use crate::tui::{Effect, Effects, Message, Model, Overlay, PanelAction, SessionRequest};
+use crate::tui::{Effect, Effects, Message, Model, Overlay, SessionRequest};
+use crate::tutor::PanelAction;
 use crate::tutor::document::Given;
 
 /// Lines per turn of the wheel.

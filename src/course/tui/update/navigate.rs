@@ -6,6 +6,7 @@ use crossterm::event::KeyCode;
 
 use super::primary::{Primary, primary};
 use super::{note_time, profiler, recall, runs, scroll};
+use crate::lesson::Job;
 use crate::lesson::Lesson;
 use crate::session::progress::progress;
 use crate::session::recall::is_due;
@@ -15,10 +16,11 @@ use crate::session::{
 use crate::tui::panels::lesson_end;
 use crate::tui::view::document;
 use crate::tui::{
-    Action, Area, Effect, Effects, FocusedScreen, Key, Model, OpenStep, OutlineRow, PanelAction,
-    Reveal, SessionRequest, StepView, TutorRun, text_area,
+    Area, Effect, Effects, FocusedScreen, Key, Model, OpenStep, OutlineRow, Reveal, SessionRequest,
+    StepView, TutorRun, text_area,
 };
-use crate::tutor::{Job, say};
+use crate::tutor::say;
+use crate::tutor::{Action, PanelAction};
 
 /// Opens the learner's last position; a first visit begins at the outline.
 pub fn resume(model: &mut Model) -> Effects {

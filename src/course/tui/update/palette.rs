@@ -7,9 +7,10 @@ use ratatui_textarea::{CursorMove, TextArea};
 use super::{copy, keys, log, navigate, play};
 use crate::tui::actions::carry_out;
 use crate::tui::{
-    Action, Area, ChoiceList, Effect, Effects, HandOver, Model, Overlay, PageEntry, PageText,
-    Palette, PanelAction, SessionRequest, Snippet, TextPage,
+    Area, ChoiceList, Effect, Effects, HandOver, Model, Overlay, PageEntry, PageText, Palette,
+    SessionRequest, Snippet, TextPage,
 };
+use crate::tutor::{Action, PanelAction};
 
 /// An entry that the learner can choose.
 pub struct PaletteEntry {

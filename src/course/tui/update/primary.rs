@@ -3,8 +3,9 @@
 use super::{act, ask, navigate, profile, recall, runs, scroll};
 use crate::lesson::QuizAnswer;
 use crate::session::{StepRef, StepStatus};
-use crate::tui::{Effects, Model, OpenStep, PanelAction, RunPhase};
+use crate::tui::{Effects, Model, OpenStep, RunPhase};
 use crate::tutor::document::{Given, MenuAction, MenuLine, PrimaryAction};
+use crate::tutor::{PanelAction, behavior};
 
 pub enum Primary {
     /// Goes on to the next step.
@@ -72,7 +73,7 @@ pub fn primary(model: &Model, here: &OpenStep) -> Option<Primary> {
     match phase {
         Some(RunPhase::Queued) => return None,
         Some(RunPhase::Running | RunPhase::Stopping) => {
-            let has_figures = here.step.facts().figures.is_some();
+            let has_figures = behavior(here.step).figures().is_some();
             return has_figures.then_some(Do("watch the run", act::view));
         }
         Some(RunPhase::Over(_)) | None => {}

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use super::{act, navigate, runs};
 use crate::lesson::{Step, Verdict};
 use crate::session::order::OutsideChange;
-use crate::session::turns::{self, MOST_ROUNDS, TurnAction};
+use crate::session::runs::MOST_ROUNDS;
+use crate::session::turns::{self, TurnAction};
 use crate::session::{CheckResultText, Record, Scope, SessionEvent, Standing, StepRef};
 use crate::tui::panels::messages;
 use crate::tui::{
-    Action, Area, Effect, Effects, FocusedScreen, Model, News, Reply, Reveal, Round, RunPhase,
-    both_effects,
+    Area, Effect, Effects, FocusedScreen, Model, News, Reply, Reveal, Round, RunPhase, both_effects,
 };
+use crate::tutor::Action;
 
 pub fn reply(model: &mut Model, mut reply: Reply) -> Effects {
     let known = model.state.messages.len();

@@ -1,17 +1,18 @@
 //! Runs: queues, starts, watches and ends them.
 
-use crate::analysis::Metric;
-use crate::analysis::metric::Statistic;
+use crate::lesson::Job;
 use crate::lesson::{FIXED, Runs, Step};
 use crate::recording::label;
+use crate::run::Metric;
 use crate::run::RunUpdate;
+use crate::run::metric::Statistic;
 use crate::session::{MeasuredRuns, StepRef};
 use crate::tui::{
     BackgroundTask, Confirm, Effect, Effects, LearnerPrediction, Message, Model, Overlay,
     PlayedRecording, Reveal, RunContext, RunId, RunPhase, RunView, SessionRequest, TutorRun,
     both_effects,
 };
-use crate::tutor::{Job, RunEnding};
+use crate::tutor::RunEnding;
 use tinyllama_base::{Interval, ratio_of_medians};
 
 /// Confidence level of the interval of a repeated run.

@@ -3,9 +3,8 @@
 use super::act;
 use super::navigate::through_outline;
 use crate::session::StepRef;
-use crate::tui::{
-    Area, Ask, Confirm, Effects, FocusedScreen, Key, Model, Overlay, PanelAction, both_effects,
-};
+use crate::tui::{Area, Ask, Confirm, Effects, FocusedScreen, Key, Model, Overlay, both_effects};
+use crate::tutor::PanelAction;
 use crossterm::event::KeyCode;
 use std::sync::Arc;
 

@@ -4,8 +4,9 @@ use ratatui::text::{Line, Span};
 
 use crate::tui::update::primary::{Primary, primary};
 use crate::tui::update::scroll::is_searching;
-use crate::tui::{Action, Area, FocusedScreen, Model, Overlay, Pane, Panel, PanelAction, RunPhase};
+use crate::tui::{Area, FocusedScreen, Model, Overlay, Pane, Panel, RunPhase};
 use crate::tutor::document::{Figures, PrimaryAction};
+use crate::tutor::{Action, PanelAction, behavior};
 
 /// A key and the description of its action.
 type BarEntry = (String, &'static str);
@@ -123,9 +124,9 @@ fn step(list: &mut BarEntries) {
     };
     let run = model.run_at(&here.at);
     let is_alive = run.is_some_and(|run| !matches!(run.phase, RunPhase::Over(_)));
-    let facts = here.step.facts();
-    let is_kernel = facts.figures == Some(Figures::Kernel);
-    let actions = facts.actions;
+    let behavior = behavior(here.step);
+    let is_kernel = behavior.figures() == Some(Figures::Kernel);
+    let actions = behavior.actions();
     if model.has_panel_open() {
         let panel = model.step_panel();
         let selects = panel.is_some_and(|panel| {

@@ -7,8 +7,9 @@ use ratatui::prelude::{Line, Span, Style};
 use crate::lesson::{Verdict, live};
 use crate::session::{CheckResultText, StepProgress, StepStatus};
 use crate::tui::{
-    Action, Area, Model, OpenStep, StepView, Theme, hanging, markdown, text_area, wrap_plain,
+    Area, Model, OpenStep, StepView, Theme, hanging, markdown, text_area, wrap_plain,
 };
+use crate::tutor::Action;
 
 /// The lines of a step, and the positions of its parts.
 #[derive(Debug, Default)]

@@ -5,9 +5,9 @@ use ratatui::prelude::{Line, Style};
 use crate::run::Speed;
 use crate::tui::panels::messages;
 use crate::tui::{
-    Action, Area, FocusedScreen, Model, OutlineRow, Pane, PlayedRecording, RunPhase, TutorRun,
-    paragraph,
+    Area, FocusedScreen, Model, OutlineRow, Pane, PlayedRecording, RunPhase, TutorRun, paragraph,
 };
+use crate::tutor::Action;
 use crate::tutor::say;
 use tinyllama_base::plural;
 

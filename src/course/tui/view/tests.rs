@@ -19,9 +19,10 @@ use crate::tui::sheet::{SIZES, sheet, text};
 use crate::tui::update::scroll;
 use crate::tui::view::document;
 use crate::tui::{
-    ChoiceList, FocusedScreen, KeyMap, Model, Overlay, Palette, Pane, PanelAction, Reveal, Snippet,
-    StepView, Theme,
+    ChoiceList, FocusedScreen, KeyMap, Model, Overlay, Palette, Pane, Reveal, Snippet, StepView,
+    Theme,
 };
+use crate::tutor::PanelAction;
 use crate::tutor::output;
 use crate::workbench::check::ExerciseCheck;
 use crate::workbench::{FindingKind, KernelFile, KernelFinding, find};

@@ -3,8 +3,8 @@
 use ratatui::text::{Line, Span};
 
 use crate::analysis::relative::{RelativeTime, USUAL_CONFIDENCE, USUAL_MARGIN, middle};
-use crate::analysis::{Metric, Statistic};
 use crate::recording::label;
+use crate::run::{Metric, Statistic};
 use crate::tui::{
     Cell, ComparedRun, NOT_REPORTED, TableView, Theme, Tone, cut, labelled, paragraph, width,
 };

@@ -9,8 +9,9 @@ use std::cell::Cell;
 
 use ratatui::text::Line;
 
-use crate::analysis::{Measurements, Metric};
-use crate::tui::{Cursor, Pane, Panel, PanelAction, PanelCommand, TableView, Tabs, Theme};
+use crate::run::{Measurements, Metric};
+use crate::tui::{Cursor, Pane, Panel, PanelCommand, TableView, Tabs, Theme};
+use crate::tutor::PanelAction;
 
 /// One of the compared runs, with its repeats.
 #[derive(Clone, Debug)]

@@ -10,9 +10,10 @@ use tinyllama_kernel_catalog::KernelDescriptor;
 pub use self::sources::{KernelEntry, SourceFile, kernels};
 
 use crate::tui::{
-    Action, Cursor, Handler, KeyBinding, Pane, Panel, PanelAction, PanelCommand, Scroll, TableView,
-    Tabs, Theme, hanging, paragraph, width,
+    Cursor, Handler, KeyBinding, Pane, Panel, PanelCommand, Scroll, TableView, Tabs, Theme,
+    hanging, paragraph, width,
 };
+use crate::tutor::{Action, PanelAction};
 use tinyllama_base::Align;
 
 pub const PANEL: KeyBinding = (

@@ -10,9 +10,8 @@ use ratatui::prelude::{Line, Span};
 use tinyllama_machine::{Record, Space, Wave};
 
 pub use self::load::open;
-use crate::tui::{
-    Effects, Pane, Panel, PanelAction, PanelCommand, Scroll, Tabs, Theme, both_ends, cut, width,
-};
+use crate::tui::{Effects, Pane, Panel, PanelCommand, Scroll, Tabs, Theme, both_ends, cut, width};
+use crate::tutor::PanelAction;
 use crate::workbench::machine::listing::own_line;
 use crate::workbench::machine::trace::Trace;
 use tinyllama_base::plural;

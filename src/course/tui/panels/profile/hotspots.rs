@@ -6,9 +6,9 @@ use crate::profiler::read::Import;
 use crate::profiler::show::hotspots::{GroupBy, Hotspot, Hotspots, hotspots};
 use crate::profiler::show::parts::KernelParts;
 use crate::tui::{
-    Cell, Cursor, Pane, Panel, PanelAction, PanelCommand, Snippet, TableView, Theme, Tone, grouped,
-    name_lines,
+    Cell, Cursor, Pane, Panel, PanelCommand, Snippet, TableView, Theme, Tone, grouped, name_lines,
 };
+use crate::tutor::PanelAction;
 use tinyllama_base::{Align, percent, time};
 
 const GROUPS: [(&str, GroupBy); 3] = [

@@ -5,9 +5,8 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::profiler::show::memory_chart::MemoryChart;
 use crate::tui::markdown::wrap::hanging;
-use crate::tui::{
-    Cursor, Pane, Panel, PanelAction, PanelCommand, Snippet, TableView, bar, cut, paragraph,
-};
+use crate::tui::{Cursor, Pane, Panel, PanelCommand, Snippet, TableView, bar, cut, paragraph};
+use crate::tutor::PanelAction;
 use tinyllama_base::table::TextTable;
 
 /// Columns of a level's name, of its rate, and of its bar at least and at most.

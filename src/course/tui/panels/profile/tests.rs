@@ -10,8 +10,9 @@ use crate::profiler::model::{
 };
 use crate::profiler::read::import;
 use crate::profiler::show::timeline::rows;
-use crate::tui::panel::{Panel, PanelAction};
+use crate::tui::panel::Panel;
 use crate::tui::{Pane, Theme, sheet};
+use crate::tutor::PanelAction;
 
 /// Reads a fixture and shortens its paths, so that they do not name the machine.
 fn read(path: &str) -> Import {

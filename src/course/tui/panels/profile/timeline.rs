@@ -9,7 +9,8 @@ use crate::profiler::read::Import;
 use crate::profiler::show::timeline::{
     Activity, TimelineRow, TimelineSpan, activity, device_label, rows,
 };
-use crate::tui::{Pane, Panel, PanelAction, PanelCommand, Theme, cut, paragraph, width};
+use crate::tui::{Pane, Panel, PanelCommand, Theme, cut, paragraph, width};
+use crate::tutor::PanelAction;
 use tinyllama_base::{percent, time};
 
 /// Columns of a row's label at most.

@@ -11,9 +11,10 @@ use crate::report;
 use crate::report::export::ReportFormat;
 use crate::report::{Report, export, markdown as text};
 use crate::tui::{
-    Action, Effect, Effects, Handler, KeyBinding, Message, Model, Pane, Panel, PanelAction,
-    PanelCommand, Scroll, Snippet, TaskContext, both_ends,
+    Effect, Effects, Handler, KeyBinding, Message, Model, Pane, Panel, PanelCommand, Scroll,
+    Snippet, TaskContext, both_ends,
 };
+use crate::tutor::{Action, PanelAction};
 use tinyllama_base::whole_percent;
 
 pub const PANEL: KeyBinding = (

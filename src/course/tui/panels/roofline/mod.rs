@@ -9,9 +9,10 @@ use ratatui::prelude::{Constraint, Layout, Line, Rect};
 pub use self::open::PANEL;
 
 use crate::tui::{
-    Cell, Cursor, Effect, Effects, HandOver, Pane, Panel, PanelAction, PanelCommand, Plot,
-    PlotAxis, PlotSeries, PlotShape, Scale, TableView, Tabs, Theme, Tone, paragraph, plain_number,
+    Cell, Cursor, Effect, Effects, HandOver, Pane, Panel, PanelCommand, Plot, PlotAxis, PlotSeries,
+    PlotShape, Scale, TableView, Tabs, Theme, Tone, paragraph, plain_number,
 };
+use crate::tutor::PanelAction;
 use tinyllama_base::roofline::{CeilingSource, Grain, RooflineLimit};
 use tinyllama_base::{Align, Ceiling, Point, Roofline, percent};
 

@@ -8,7 +8,8 @@ use crate::analysis::roofline;
 use crate::recording::label;
 use crate::run::{RunExit, state_folder};
 use crate::session::read_only;
-use crate::tui::{Action, Effects, Handler, KeyBinding, Model, RooflinePanel, TaskContext};
+use crate::tui::{Effects, Handler, KeyBinding, Model, RooflinePanel, TaskContext};
+use crate::tutor::Action;
 
 pub const PANEL: KeyBinding = (
     Action::Panel("roofline"),

@@ -3,7 +3,8 @@
 use itertools::Itertools;
 
 use super::{Cell, TableView};
-use crate::tui::{Cursor, PanelAction};
+use crate::tui::Cursor;
+use crate::tutor::PanelAction;
 
 impl TableView {
     /// Indices of the rows that a cursor shows. Figures are sorted from the greatest down, texts from a to z.

@@ -3,8 +3,8 @@
 use ratatui::text::{Line, Span};
 
 use super::{FigurePage, LABEL, three_digits};
-use crate::analysis::Metric;
 use crate::profiler::live::GpuStatus;
+use crate::run::Metric;
 use crate::tui::panels::text::{labelled, plus_minus};
 use crate::tui::run_view::gpu::Chosen;
 use crate::tui::run_view::measured::measured;

@@ -1,7 +1,8 @@
 //! Lists: filters, orders, panes, and the palette as a command line.
 
 use super::*;
-use crate::tui::{PanelAction, RunPhase};
+use crate::tui::RunPhase;
+use crate::tutor::PanelAction;
 
 fn filtered(script: &mut Script, text: &str) {
     script.keys("/");

@@ -4,7 +4,8 @@ use ratatui::prelude::Span;
 
 use super::StepWriter;
 use crate::recording::label;
-use crate::tui::{Action, RunPhase, markdown, wrap};
+use crate::tui::{RunPhase, markdown, wrap};
+use crate::tutor::Action;
 use crate::tutor::document::{Block, Mark, MenuLine, Tone};
 use crate::tutor::output;
 

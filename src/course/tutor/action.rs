@@ -1,43 +1,4 @@
-//! The actions of keys, and the areas in which they apply.
-
-use crate::tui::PanelAction;
-use tinyllama_base::named;
-
-named! {
-    /// The area in which an action applies, under its name in the file of keys. The help page keeps this order.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub enum Area {
-        Step = "step",
-        /// A panel of data that fills the screen, over a step.
-        Panel = "panel",
-        Outline = "outline",
-        /// A page over the screen: help, a reference page, messages.
-        Page = "page",
-        /// The welcome page of a first visit.
-        Welcome = "welcome",
-        Everywhere = "everywhere",
-    }
-}
-
-impl Area {
-    /// Heading of its actions on the help page.
-    pub fn title(self) -> &'static str {
-        match self {
-            Area::Step => "At a step",
-            Area::Panel => "In figures",
-            Area::Outline => "In the outline",
-            Area::Page => "On a page like this",
-            Area::Welcome => "On the first page",
-            Area::Everywhere => "Everywhere",
-        }
-    }
-
-    /// Returns whether a key could mean both. An inner area may redefine a key of the area around it, but no key that
-    /// applies everywhere.
-    pub fn overlaps(self, other: Area) -> bool {
-        self == other || self == Area::Everywhere || other == Area::Everywhere
-    }
-}
+//! What a learner can do with a key. The key map decides which key it is.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::Display)]
 #[strum(serialize_all = "kebab-case")]
@@ -110,5 +71,46 @@ impl Action {
     /// Its name in the file of keys.
     pub fn name(self) -> String {
         self.to_string()
+    }
+}
+
+/// An action in a list, a text or figures. The key map decides which key triggers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::Display)]
+#[strum(serialize_all = "kebab-case")]
+pub enum PanelAction {
+    Up,
+    Down,
+    PageUp,
+    PageDown,
+    Top,
+    Bottom,
+    Left,
+    Right,
+    NextSection,
+    PreviousSection,
+    /// Sorts the table by the next column.
+    Sort,
+    /// Marks the row, or removes its mark. What follows is about all marked rows. Without rows it moves by a page.
+    Mark,
+    /// Deletes the marked rows for good.
+    Remove,
+    /// Switches to the other view of the same data: recent or whole history, by kernel or by part.
+    Toggle,
+    /// Opens or closes the selected row.
+    Select,
+}
+
+impl PanelAction {
+    /// The opposite direction, for positions that count from the end.
+    pub fn reversed(self) -> Self {
+        match self {
+            PanelAction::Up => PanelAction::Down,
+            PanelAction::Down => PanelAction::Up,
+            PanelAction::PageUp => PanelAction::PageDown,
+            PanelAction::PageDown => PanelAction::PageUp,
+            PanelAction::Top => PanelAction::Bottom,
+            PanelAction::Bottom => PanelAction::Top,
+            action => action,
+        }
     }
 }

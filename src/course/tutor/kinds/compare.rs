@@ -1,0 +1,31 @@
+//! Runs side by side.
+
+use super::*;
+use crate::lesson::Runs;
+use crate::lesson::kinds::compare::CompareStep;
+use crate::run::Statistic;
+use tinyllama_base::or_not_reported;
+
+impl StepBehavior for CompareStep {
+    fn figures(&self) -> Option<Figures> {
+        Some(Figures::Comparison)
+    }
+
+    fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction) {
+        let names: Vec<&str> = self.runs.iter().map(|run| run.step.as_str()).collect();
+        let lines = self.metrics.iter().map(|metric| {
+            let values = self.runs.iter().map(|name| {
+                let newest = context.measured.measurements(name).pop();
+                let value = newest.and_then(|run| run.value(*metric, Statistic::Median));
+                let value = or_not_reported(value.map(|value| metric.unit().show(value)));
+                format!(" {} {value};", name.step)
+            });
+            format!("{metric}:{}", values.collect::<String>())
+        });
+        let blocks = vec![
+            Block::text(format!("Side by side: {}.", names.join(", "))),
+            Block::Figures(itertools::join(lines, "\n")),
+        ];
+        (blocks, PrimaryAction::Compare)
+    }
+}
