@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use tinyllama_course::profiler::import;
+use tinyllama_profile::import;
 
 const CSV_ROWS: u64 = 1_000_000;
 const JSON_DISPATCHES: usize = 43_000;

@@ -9,7 +9,7 @@ use tinyllama_contract::targets::Target;
 use tinyllama_course::lesson::{
     Course, CourseSource, Lesson, Quiz, QuizAnswer, RunName, Step, Verdict, live, schema,
 };
-use tinyllama_course::profiler::ProfileTask;
+use tinyllama_profile::ProfileTask;
 use tinyllama_course::recording::{Library, RecordingSource as Recorded};
 use tinyllama_course::session::progress::{self, Access};
 use tinyllama_course::session::{RunExit, Session, SessionLocation, StepRef, StepStatus};

@@ -28,7 +28,7 @@ use rand_chacha::ChaCha8Rng;
 use tempfile::TempDir;
 use tinyllama_course::analysis::{Baseline, Calibration};
 use tinyllama_course::lesson::{Course, CourseSource, Style};
-use tinyllama_course::profiler::{GroupBy, KernelParts, ReportOptions, import, report};
+use tinyllama_profile::{GroupBy, KernelParts, ReportOptions, import, report};
 use tinyllama_course::recording::{self, Library};
 use tinyllama_course::report::class::{merge, sources};
 use tinyllama_course::report::{CollectOptions, collect, hand_in, html, markdown};

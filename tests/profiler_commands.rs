@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use tinyllama_course::profiler::{
+use tinyllama_profile::{
     CommandLine, Installed, LacksFlag, ProfileRequest, ProfileTask, Tool, ToolVersion, build,
 };
 

@@ -8,8 +8,8 @@ use std::sync::{Mutex, OnceLock};
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use tinyllama_course::profiler::read::formats::{FORMATS, ProfileFormat};
-use tinyllama_course::profiler::{GroupBy, Import, KernelParts, ReportOptions, import, report};
+use tinyllama_profile::read::formats::{FORMATS, ProfileFormat};
+use tinyllama_profile::{GroupBy, Import, KernelParts, ReportOptions, import, report};
 
 /// Counts allocations, to check that damaged input cannot fill the memory.
 struct Counting;

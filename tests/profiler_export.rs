@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use tinyllama_course::profiler::{GroupBy, KernelParts, Profile, export, hotspots, import};
+use tinyllama_profile::{GroupBy, KernelParts, Profile, export, hotspots, import};
 
 fn fixture(path: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

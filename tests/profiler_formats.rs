@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tinyllama_course::profiler::{Profile, StatisticKind, import};
+use tinyllama_profile::{Profile, StatisticKind, import};
 
 const COMPUTE_ANALYSIS: &str = "rocprof-compute analysis (text)";
 const COMPUTE_DATABASE: &str = "rocprof-compute analysis (SQLite)";
@@ -238,7 +238,7 @@ fn records_of_json_are_joined_with_tables_that_come_later() {
         "instances of a counter add up"
     );
 
-    use tinyllama_course::profiler::launch_overhead;
+    use tinyllama_profile::launch_overhead;
     let overhead = launch_overhead(&profile);
     assert_eq!(overhead.calls.unwrap().total_ns, 30.0);
     // Time from the call at 100 to the kernel at 150.
@@ -318,7 +318,7 @@ fn a_trace_of_torch_profiler_is_read_to_the_nanosecond() {
         Some(304)
     );
 
-    use tinyllama_course::profiler::{api_calls, copies, launch_overhead};
+    use tinyllama_profile::{api_calls, copies, launch_overhead};
     assert_eq!(api_calls(&profile), [("hipLaunchKernel", (1, 5_250.0))]);
     // Time from the call at 10 us to the kernel at 100.123 us.
     let queueing = launch_overhead(&profile).queueing.unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tinyllama_course::profiler::{GpuStatusSource, Sysfs};
+use tinyllama_profile::{GpuStatusSource, Sysfs};
 
 /// A `/sys` with one AMD card, one card of another vendor, and a connector.
 fn machine() -> tempfile::TempDir {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tinyllama_course::profiler::{
+use tinyllama_profile::{
     GroupBy, Import, KernelParts, ReportOptions, counters, hotspots, import, report,
 };
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tempfile::TempDir;
-use tinyllama_course::profiler::{
+use tinyllama_profile::{
     GroupBy, Import, KernelParts, Profile, ReportOptions, StatisticKind, copies, counters,
     hotspots, import, report,
 };

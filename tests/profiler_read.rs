@@ -5,7 +5,7 @@ mod samples;
 
 use std::path::{Path, PathBuf};
 
-use tinyllama_course::profiler::{Import, Profile, StatisticKind, import};
+use tinyllama_profile::{Import, Profile, StatisticKind, import};
 
 const ALLOCATION_TRACE: &str = "rocprofv3 allocations (CSV)";
 const API_TRACE: &str = "rocprofv3 API trace (CSV)";

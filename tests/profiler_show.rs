@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tinyllama_course::profiler::{
+use tinyllama_profile::{
     DERIVED, Dispatch, GroupBy, KernelChange, KernelParts, LaunchVariant, Profile, ReportOptions,
     TimeSpan, TraceLane, activity, api_calls, compare, copies, counters, hotspots, import,
     launch_overhead, memory_bytes, operations, report, roofline, tables as counter_tables,
@@ -206,7 +206,7 @@ fn one_name_with_two_launch_shapes_is_told_apart_by_variant() {
     let by_name = hotspots(&profile, GroupBy::ShortName, &KernelParts::default());
     let by_variant = hotspots(&profile, GroupBy::Variant, &KernelParts::default());
     assert!(by_variant.kernels.len() > by_name.kernels.len());
-    let sum = |kernels: &[tinyllama_course::profiler::Hotspot]| {
+    let sum = |kernels: &[tinyllama_profile::Hotspot]| {
         kernels.iter().map(|k| k.calls).sum::<u64>()
     };
     assert_eq!(

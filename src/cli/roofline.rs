@@ -16,7 +16,7 @@ use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_course::analysis::calibration::Calibration;
 use tinyllama_course::analysis::roofline::{CounterCheck, against_counters, of_run};
 use tinyllama_course::analysis::{MeasuredRun, RunVariant};
-use tinyllama_course::profiler::read::import;
+use tinyllama_profile::read::import;
 use tinyllama_course::run::folder;
 
 /// Height of the diagram in rows.

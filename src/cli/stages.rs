@@ -21,7 +21,7 @@ use tinyllama_course::analysis::relative::RelativeTime;
 use tinyllama_course::analysis::stages::{StageFindings, StageResult, WORKSHOP_NOTES, rows};
 use tinyllama_course::analysis::workshop::FIGURES;
 use tinyllama_course::analysis::{RunFailure, RunVariant};
-use tinyllama_course::profiler::commands::{Tool, installed};
+use tinyllama_profile::commands::{Tool, installed};
 use tinyllama_course::run::folder;
 
 /// Times kernels in two extra steps. A strided tensor shows in the time of the kernel that reads it.

@@ -17,7 +17,6 @@ pub mod compiled;
 pub mod instructor;
 pub mod lesson;
 pub mod plain;
-pub mod profiler;
 pub mod recording;
 pub mod report;
 pub mod run;

@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 use tempfile::TempDir;
 use tinyllama_course::analysis::{Baseline, Calibration};
 use tinyllama_course::lesson::{Course, CourseSource, Style};
-use tinyllama_course::profiler::{GroupBy, KernelParts, ReportOptions, import, report};
+use tinyllama_profile::{GroupBy, KernelParts, ReportOptions, import, report};
 use tinyllama_course::recording::{Library, RecordingSource};
 use tinyllama_course::report::class::{merge, sources};
 use tinyllama_course::report::{CollectOptions, collect, hand_in, html, markdown};

@@ -1,7 +1,7 @@
 //! Samples of the program counter and thread traces: by source line and by instruction.
 
 use tinyllama_base::TextTable;
-use tinyllama_course::profiler::{GroupBy, KernelParts, ReportOptions, report};
+use tinyllama_profile::{GroupBy, KernelParts, ReportOptions, report};
 
 use super::*;
 

@@ -36,8 +36,8 @@ fn known_failures_are_answered_with_their_remedy() {
 
 #[test]
 fn mistakes_made_by_hand_are_understood() {
-    use tinyllama_course::profiler::ProfilerEnding;
-    use tinyllama_course::profiler::remedies;
+    use tinyllama_profile::ProfilerEnding;
+    use tinyllama_profile::remedies;
     let mistakes: [&[&str]; 6] = [
         &["--kernel-trace", "python", "foo.py"],
         &["--kernel-trace", "-o", "x", "python", "foo.py"],

@@ -12,9 +12,9 @@ use super::launch::{found_or_asked_for, output_folder, request, show, target};
 use super::outcome::outcome;
 use super::{Exit, LaunchArgs, print};
 use tinyllama_base::table::push_wrapped;
-use tinyllama_course::profiler::commands::line::CommandLine;
-use tinyllama_course::profiler::commands::{ProfileTask, build};
-use tinyllama_course::profiler::run::RunError;
+use tinyllama_profile::commands::line::CommandLine;
+use tinyllama_profile::commands::{ProfileTask, build};
+use tinyllama_profile::run::RunError;
 
 /// Runs every installed tool. A tool that fails does not stop the others.
 pub fn profile_all(args: &LaunchArgs) -> anyhow::Result<Exit> {

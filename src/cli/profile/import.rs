@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use super::{CompareArgs, Exit, ExportFormat, ImportArgs, ViewArgs, print};
 use tinyllama_base::table::push_wrapped;
 use tinyllama_contract::flags::UsageError;
-use tinyllama_course::profiler::export;
-use tinyllama_course::profiler::read::{Import, import as read};
-use tinyllama_course::profiler::show::comparison;
-use tinyllama_course::profiler::show::parts::KernelParts;
-use tinyllama_course::profiler::show::report::report;
+use tinyllama_profile::export;
+use tinyllama_profile::read::{Import, import as read};
+use tinyllama_profile::show::comparison;
+use tinyllama_profile::show::parts::KernelParts;
+use tinyllama_profile::show::report::report;
 use tinyllama_course::run::FinishedRun;
 use tinyllama_course::run::finished::EVENTS;
 

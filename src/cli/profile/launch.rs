@@ -12,12 +12,12 @@ use super::{AnalyzeArgs, Exit, LaunchArgs, print, tools};
 use tinyllama_base::table::push_wrapped;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_contract::flags::merged;
-use tinyllama_course::profiler::commands::installed::{Installed, find_or_assume};
-use tinyllama_course::profiler::commands::line::CommandLine;
-use tinyllama_course::profiler::commands::version::ToolVersion;
-use tinyllama_course::profiler::commands::{ProfileRequest, ProfileTask, Tool, build};
-use tinyllama_course::profiler::live::sysfs;
-use tinyllama_course::profiler::run::{ProfilerEnding, ProfilerOutput, run};
+use tinyllama_profile::commands::installed::{Installed, find_or_assume};
+use tinyllama_profile::commands::line::CommandLine;
+use tinyllama_profile::commands::version::ToolVersion;
+use tinyllama_profile::commands::{ProfileRequest, ProfileTask, Tool, build};
+use tinyllama_profile::live::sysfs;
+use tinyllama_profile::run::{ProfilerEnding, ProfilerOutput, run};
 use tinyllama_course::run::Launcher;
 
 pub fn profile(task: ProfileTask, args: &LaunchArgs) -> anyhow::Result<Exit> {

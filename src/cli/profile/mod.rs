@@ -15,11 +15,11 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Exit;
-use tinyllama_course::profiler::commands::installed::OLDEST_ROCM;
-use tinyllama_course::profiler::commands::version::ToolVersion;
-use tinyllama_course::profiler::commands::{ProfileTask, Tool};
-use tinyllama_course::profiler::show::hotspots::GroupBy;
-use tinyllama_course::profiler::show::report::ReportOptions;
+use tinyllama_profile::commands::installed::OLDEST_ROCM;
+use tinyllama_profile::commands::version::ToolVersion;
+use tinyllama_profile::commands::{ProfileTask, Tool};
+use tinyllama_profile::show::hotspots::GroupBy;
+use tinyllama_profile::show::report::ReportOptions;
 use tinyllama_engine::targets::{self, Target};
 
 #[derive(Debug, Subcommand)]

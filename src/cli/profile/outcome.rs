@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use super::launch::line_document;
 use super::{ViewArgs, import, print};
 use tinyllama_base::table::push_wrapped;
-use tinyllama_course::profiler::commands::line::CommandLine;
-use tinyllama_course::profiler::commands::{ProfileTask, Tool};
-use tinyllama_course::profiler::read::formats::{kernel_trace, rocpd};
-use tinyllama_course::profiler::read::{Import, import as read};
-use tinyllama_course::profiler::run::remedy::{DATABASE_ONLY, NOTHING_RECORDED, Remedy};
-use tinyllama_course::profiler::run::{FinishedProfiler, ProfilerEnding, ProfilerOutput, run};
-use tinyllama_course::profiler::show::parts::KernelParts;
+use tinyllama_profile::commands::line::CommandLine;
+use tinyllama_profile::commands::{ProfileTask, Tool};
+use tinyllama_profile::read::formats::{kernel_trace, rocpd};
+use tinyllama_profile::read::{Import, import as read};
+use tinyllama_profile::run::remedy::{DATABASE_ONLY, NOTHING_RECORDED, Remedy};
+use tinyllama_profile::run::{FinishedProfiler, ProfilerEnding, ProfilerOutput, run};
+use tinyllama_profile::show::parts::KernelParts;
 
 /// A finished run with its recordings.
 pub(super) struct ProfileOutcome {

@@ -6,9 +6,9 @@ use serde_json::json;
 
 use super::{Exit, Ignored, print};
 use tinyllama_base::table::push_wrapped;
-use tinyllama_course::profiler::commands::Tool;
-use tinyllama_course::profiler::commands::installed::{Installed, find};
-use tinyllama_course::profiler::commands::legacy::{MOVES, WHY};
+use tinyllama_profile::commands::Tool;
+use tinyllama_profile::commands::installed::{Installed, find};
+use tinyllama_profile::commands::legacy::{MOVES, WHY};
 
 pub fn list(as_json: bool) -> anyhow::Result<Exit> {
     let tools = Tool::ALL.map(|tool| (tool, find(tool)));

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use tinyllama_base::architecture;
 
 use super::assembly::Resources;
-use crate::profiler::model::{LaunchVariant, Profile};
-use crate::profiler::show::occupancy::{Occupancy, occupancy};
+use tinyllama_profile::model::{LaunchVariant, Profile};
+use tinyllama_profile::show::occupancy::{Occupancy, occupancy};
 
 /// The architectures that `all` means, as examples for the others: CDNA 2 and 3 with waves of 64, RDNA 3 with waves of 32.
 pub const ARCHITECTURES: [&str; 3] = ["gfx90a", "gfx942", "gfx1100"];
@@ -83,7 +83,7 @@ pub fn recorded() -> Result<Facts, serde_json::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profiler::show::occupancy::Limiter;
+    use tinyllama_profile::show::occupancy::Limiter;
 
     #[test]
     fn occupancy_counts_what_the_launch_adds() {

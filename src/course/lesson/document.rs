@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 pub use super::kinds::Kind;
 use super::path::LearningPath;
-use crate::profiler::commands::Tool;
+use tinyllama_profile::commands::Tool;
 use tinyllama_base::named;
 
 /// Version of the format. A file with another number is refused.

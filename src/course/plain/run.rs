@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::dialogue::Dialogue;
 use super::show::width;
 use crate::lesson::{CaseMove, Step};
-use crate::profiler::read::import;
+use tinyllama_profile::read::import;
 use crate::recording::{Library, RecordingError, label};
 use crate::run::{Control, Line, RunStart, RunUpdate, Speed, supervise};
 use crate::session::runs::MOST_ROUNDS;

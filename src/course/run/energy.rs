@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::profiler::live::choose::{Chosen, choose};
-use crate::profiler::live::energy::energy;
-use crate::profiler::live::monitor::Monitor;
-use crate::profiler::live::{GpuStatus, find_source};
+use tinyllama_profile::live::choose::{Chosen, choose};
+use tinyllama_profile::live::energy::energy;
+use tinyllama_profile::live::monitor::Monitor;
+use tinyllama_profile::live::{GpuStatus, find_source};
 use tinyllama_contract::{Body, Event, Hello, Step};
 
 /// Energy that the whole device took during the measured steps, including other programs on it.
@@ -171,7 +171,7 @@ impl EnergyMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profiler::live::GpuStatusSource;
+    use tinyllama_profile::live::GpuStatusSource;
     use crate::run::{Line, read_line};
 
     struct Steady(usize);

@@ -16,7 +16,7 @@ use anyhow::{Context, Result, anyhow};
 use super::control::RunActivity;
 use super::energy::EnergyMeter;
 use super::folder::STDERR;
-use crate::profiler::live::GpuStatus;
+use tinyllama_profile::live::GpuStatus;
 use crate::run::{
     Control, FinishedRun, Line, NotStarted, Player, RunExit, RunFolder, RunStart, each_line,
 };

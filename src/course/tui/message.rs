@@ -7,9 +7,9 @@ use crossterm::event::Event;
 
 use crate::lesson::Job;
 use crate::lesson::{LearningPath, MarkedAnswer, QuizAnswer};
-use crate::profiler::commands::line::CommandLine;
-use crate::profiler::read::Import;
-use crate::profiler::show::parts::KernelParts;
+use tinyllama_profile::commands::line::CommandLine;
+use tinyllama_profile::read::Import;
+use tinyllama_profile::show::parts::KernelParts;
 use crate::run::{RunUpdate, Speed};
 use crate::session::turns::Repeat;
 use crate::session::{

@@ -7,7 +7,7 @@ use crate::visit::Visit;
 use crate::walk::LessonWalker;
 use tinyllama_course::lesson::kinds::compare::CompareStep;
 use tinyllama_course::lesson::{CommandOutputs, Quiz, QuizAnswer, RunName, Runs, live};
-use tinyllama_course::profiler::read;
+use tinyllama_profile::read;
 use tinyllama_course::recording::documents;
 use tinyllama_course::run::Statistic;
 

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::points::{is_product, plain};
-use crate::profiler::model::Profile;
-use crate::profiler::show::roofline::points;
+use tinyllama_profile::model::Profile;
+use tinyllama_profile::show::roofline::points;
 use tinyllama_base::roofline::{Point, Roofline};
 
 /// FLOP and bytes of one launch of a kernel, counted both ways.

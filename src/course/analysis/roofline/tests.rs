@@ -319,7 +319,7 @@ fn counted_work_is_held_against_hardware_counters_kernel_by_kernel() {
         ("matmul_entry_2", seen),
         ("somebody_elses", seen),
     ]);
-    let imported = crate::profiler::read::import(folder.path()).unwrap();
+    let imported = tinyllama_profile::read::import(folder.path()).unwrap();
     let checks = against_counters(&roofline(), &imported.profile);
     let matched: Vec<(&str, &str)> = checks
         .iter()

@@ -1,7 +1,7 @@
 //! A profiler's command, run here or elsewhere.
 
 use super::*;
-use crate::profiler::commands::ProfileTask;
+use tinyllama_profile::commands::ProfileTask;
 
 #[derive(Clone, Debug)]
 pub struct ProfileStep {

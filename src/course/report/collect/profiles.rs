@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::profiler::read::import;
-use crate::profiler::show::hotspots::{GroupBy, hotspots};
-use crate::profiler::show::idle::idle;
-use crate::profiler::show::memory_chart::{self, MemoryChart};
-use crate::profiler::show::parts::KernelParts;
+use tinyllama_profile::read::import;
+use tinyllama_profile::show::hotspots::{GroupBy, hotspots};
+use tinyllama_profile::show::idle::idle;
+use tinyllama_profile::show::memory_chart::{self, MemoryChart};
+use tinyllama_profile::show::parts::KernelParts;
 use crate::report::{HotspotRow, ProfileReport};
 use crate::run::FinishedRuns;
 use crate::session::SessionState;

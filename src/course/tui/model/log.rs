@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::profiler::commands::line::CommandLine;
+use tinyllama_profile::commands::line::CommandLine;
 use crate::session::StepRef;
 use crate::tui::{Effect, HandOver, Model, PlayedRecording, RunId};
 

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use crate::profiler::live::GpuStatus;
-pub use crate::profiler::live::choose::Chosen;
-use crate::profiler::live::choose::choose;
-use crate::profiler::live::energy::{Energy, PowerSample, energy};
+use tinyllama_profile::live::GpuStatus;
+pub use tinyllama_profile::live::choose::Chosen;
+use tinyllama_profile::live::choose::choose;
+use tinyllama_profile::live::energy::{Energy, PowerSample, energy};
 
 /// Power samples kept: two hours at one per second. A longer run keeps every second one, then every fourth,
 /// and so on.

@@ -26,7 +26,7 @@ use self::curves::ChartSpan;
 use self::kernels::KernelTableView;
 use self::state::RunState;
 use super::panels::table::TableView;
-use crate::profiler::live::GpuStatus;
+use tinyllama_profile::live::GpuStatus;
 use crate::run::{Line as RunLine, steps};
 use crate::session::CheckResultText;
 use crate::tui::{Cursor, Pane, Panel, PanelCommand, Tabs, paragraph};

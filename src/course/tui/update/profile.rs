@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::primary::Primary::{self, Do};
 use super::{ask, profiler};
-use crate::profiler::commands::line::CommandLine;
+use tinyllama_profile::commands::line::CommandLine;
 use crate::session::StepRef;
 use crate::tui::model::log::LoggedKind;
 use crate::tui::panels::profile::panel;

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use crate::lesson::Step;
-use crate::profiler::commands::line::CommandLine;
-use crate::profiler::read::{Import, import};
-use crate::profiler::run::{
+use tinyllama_profile::commands::line::CommandLine;
+use tinyllama_profile::read::{Import, import};
+use tinyllama_profile::run::{
     FinishedProfiler, ProfilerEnding, ProfilerOutput, RunError, run as run_profiler,
 };
-use crate::profiler::show::parts::KernelParts;
+use tinyllama_profile::show::parts::KernelParts;
 use crate::run::signal_name;
 use crate::session::StepRef;
 use crate::tui::{BackgroundTask, Effect, Message, ProfileMessage, TaskContext};

@@ -236,7 +236,7 @@ fn a_profile_is_still_there_when_the_learner_comes_back_to_its_step() {
         env!("CARGO_MANIFEST_DIR"),
         "/../../lessons/profiles/jacobi_kernel_stats.csv"
     );
-    let import = crate::profiler::read::import(fixture.as_ref()).expect("a profile");
+    let import = tinyllama_profile::read::import(fixture.as_ref()).expect("a profile");
     let imported = Ok((Box::new(import), Default::default()));
     script.send(Message::Profile(
         at.clone(),

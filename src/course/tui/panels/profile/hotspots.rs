@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::profiler::read::Import;
-use crate::profiler::show::hotspots::{GroupBy, Hotspot, Hotspots, hotspots};
-use crate::profiler::show::parts::KernelParts;
+use tinyllama_profile::read::Import;
+use tinyllama_profile::show::hotspots::{GroupBy, Hotspot, Hotspots, hotspots};
+use tinyllama_profile::show::parts::KernelParts;
 use crate::tui::{
     Cell, Cursor, Pane, Panel, PanelCommand, Snippet, TableView, Theme, Tone, grouped, name_lines,
 };

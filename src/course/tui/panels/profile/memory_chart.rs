@@ -3,7 +3,7 @@
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use crate::profiler::show::memory_chart::MemoryChart;
+use tinyllama_profile::show::memory_chart::MemoryChart;
 use crate::tui::markdown::wrap::hanging;
 use crate::tui::{Cursor, Pane, Panel, PanelCommand, Snippet, TableView, bar, cut, paragraph};
 use crate::tutor::PanelAction;

@@ -11,8 +11,8 @@ mod timeline;
 use std::sync::Arc;
 
 use super::sections::Sections;
-use crate::profiler::read::Import;
-use crate::profiler::show::parts::KernelParts;
+use tinyllama_profile::read::Import;
+use tinyllama_profile::show::parts::KernelParts;
 
 /// The panel of an import. `parts` come from the events of the same run and name kernels after the model part that
 /// issued them.

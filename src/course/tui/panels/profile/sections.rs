@@ -6,9 +6,9 @@ use super::hotspots::HotspotTable;
 use super::memory_chart::MemoryChartPanel;
 use super::tables::TablesPanel;
 use super::timeline::Timeline;
-use crate::profiler::read::Import;
-use crate::profiler::show::parts::KernelParts;
-use crate::profiler::show::{
+use tinyllama_profile::read::Import;
+use tinyllama_profile::show::parts::KernelParts;
+use tinyllama_profile::show::{
     copies, counters, idle, launches, memory_chart, occupancy, report, roofline, samples, timeline,
 };
 use crate::tui::panels::sections::PanelSection;

@@ -5,11 +5,11 @@ use ratatui::prelude::{Buffer, Rect};
 use super::hotspots::HotspotTable;
 use super::timeline::Timeline;
 use super::*;
-use crate::profiler::model::{
+use tinyllama_profile::model::{
     CounterSample, Dispatch, LaunchVariant, MeasuredCeiling, TimeSpan, TraceLane,
 };
-use crate::profiler::read::import;
-use crate::profiler::show::timeline::rows;
+use tinyllama_profile::read::import;
+use tinyllama_profile::show::timeline::rows;
 use crate::tui::panel::Panel;
 use crate::tui::{Pane, Theme, sheet};
 use crate::tutor::PanelAction;

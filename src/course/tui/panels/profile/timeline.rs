@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use ratatui::text::{Line, Span as Styled};
 
-use crate::profiler::model::Profile;
-use crate::profiler::read::Import;
-use crate::profiler::show::timeline::{
+use tinyllama_profile::model::Profile;
+use tinyllama_profile::read::Import;
+use tinyllama_profile::show::timeline::{
     Activity, TimelineRow, TimelineSpan, activity, device_label, rows,
 };
 use crate::tui::{Pane, Panel, PanelCommand, Theme, cut, paragraph, width};

@@ -3,7 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::{FigurePage, LABEL, three_digits};
-use crate::profiler::live::GpuStatus;
+use tinyllama_profile::live::GpuStatus;
 use crate::run::Metric;
 use crate::tui::panels::text::{labelled, plus_minus};
 use crate::tui::run_view::gpu::Chosen;

@@ -1,0 +1,194 @@
+//! Turns rows into records, equally for every tabular format.
+
+use super::fields::{Field, FieldSource};
+use crate::model::{
+    Agent, ApiCall, CounterSample, Dispatch, LaneId, LaunchVariant, MemoryAllocation, MemoryCopy,
+    NameId, ProcessId, Profile, ProfilerStatistic, StatisticKind, VariantId,
+};
+use crate::name;
+
+/// Adds the rows of one table to a profile.
+pub struct Records<'a> {
+    pub profile: &'a mut Profile,
+    pub process: ProcessId,
+    /// The name in the row before. Traces repeat names, and a comparison is cheaper than a look-up.
+    kernel: Option<(String, NameId)>,
+    variant: Option<(LaunchVariant, VariantId)>,
+}
+
+impl<'a> Records<'a> {
+    pub fn new(profile: &'a mut Profile, process: ProcessId) -> Self {
+        Records {
+            profile,
+            process,
+            kernel: None,
+            variant: None,
+        }
+    }
+
+    /// Reads how and when a kernel was launched.
+    pub fn launch<R: FieldSource>(&mut self, row: &R) -> Result<Dispatch, R::Problem> {
+        use Field::{GridX, GridY, GridZ, WorkgroupX, WorkgroupY, WorkgroupZ};
+        let kernel = match row.text(Field::Kernel)? {
+            Some(kernel) => kernel,
+            None => row.needed_text(Field::Name)?,
+        };
+        let variant = LaunchVariant {
+            kernel: self.kernel(kernel),
+            workgroup: row.axes([WorkgroupX, WorkgroupY, WorkgroupZ])?,
+            grid: row.axes([GridX, GridY, GridZ])?,
+            lds: row.small(Field::Lds)?,
+            scratch: row.small(Field::Scratch)?,
+            vgpr: row.small(Field::Vgpr)?,
+            accum_vgpr: row.small(Field::AccumVgpr)?,
+            sgpr: row.small(Field::Sgpr)?,
+        };
+        Ok(Dispatch {
+            time: row.exact_time()?,
+            lane: self.lane(row)?,
+            id: row.unsigned(Field::Dispatch)?,
+            correlation: row.unsigned(Field::Correlation)?,
+            variant: self.variant(variant),
+        })
+    }
+
+    fn kernel(&mut self, written: &str) -> NameId {
+        match &self.kernel {
+            Some((last, id)) if last == written => *id,
+            _ => {
+                let id = self.profile.name_id(name::strip_suffix(written));
+                self.kernel = Some((written.to_owned(), id));
+                id
+            }
+        }
+    }
+
+    fn variant(&mut self, variant: LaunchVariant) -> VariantId {
+        match self.variant {
+            Some((last, id)) if last == variant => id,
+            _ => {
+                let id = self.profile.variant_id(variant);
+                self.variant = Some((variant, id));
+                id
+            }
+        }
+    }
+
+    fn lane<R: FieldSource>(&mut self, row: &R) -> Result<LaneId, R::Problem> {
+        Ok(self.profile.lane_id(row.lane(self.process)?))
+    }
+
+    pub fn dispatch<R: FieldSource>(&mut self, row: &R) -> Result<(), R::Problem> {
+        let launch = self.launch(row)?;
+        self.profile.dispatches.push(launch);
+        Ok(())
+    }
+
+    /// Adds a counter of one launch. Adds none if the hardware could not collect it.
+    pub fn counter<R: FieldSource>(&mut self, row: &R) -> Result<(), R::Problem> {
+        let launch = self.launch(row)?;
+        let counter = row.needed_text(Field::Counter)?;
+        if counter.is_empty() {
+            let problem = "is empty; a counter's name is needed".to_owned();
+            return Err(row.problem(Field::Counter, problem));
+        }
+        if let Some(value) = row.number(Field::Value)? {
+            let counter = self.profile.name_id(counter);
+            self.profile.counters.push(launch.sample(counter, value));
+        }
+        Ok(())
+    }
+
+    pub fn call<R: FieldSource>(&mut self, row: &R) -> Result<(), R::Problem> {
+        let domain = row.text(Field::Domain)?.unwrap_or_default();
+        let call = ApiCall {
+            time: row.needed(Field::Start, row.time()?)?,
+            lane: self.lane(row)?,
+            correlation: row.unsigned(Field::Correlation)?,
+            domain: self.profile.name_id(domain),
+            function: self.profile.name_id(row.needed_text(Field::Function)?),
+        };
+        self.profile.calls.push(call);
+        Ok(())
+    }
+
+    pub fn copy<R: FieldSource>(&mut self, row: &R) -> Result<(), R::Problem> {
+        let copy = MemoryCopy {
+            time: row.needed(Field::Start, row.time()?)?,
+            lane: self.lane(row)?,
+            correlation: row.unsigned(Field::Correlation)?,
+            source: row.unsigned(Field::Source)?,
+            destination: row.unsigned(Field::Destination)?,
+            bytes: row.unsigned(Field::Bytes)?,
+            direction: self.profile.name_id(row.needed_text(Field::Direction)?),
+        };
+        self.profile.copies.push(copy);
+        Ok(())
+    }
+
+    pub fn allocation<R: FieldSource>(&mut self, row: &R) -> Result<(), R::Problem> {
+        let allocation = MemoryAllocation {
+            time: row.needed(Field::Start, row.time()?)?,
+            lane: self.lane(row)?,
+            bytes: row.unsigned(Field::Bytes)?,
+            address: row.unsigned(Field::Address)?,
+            operation: self.profile.name_id(row.needed_text(Field::Operation)?),
+        };
+        self.profile.allocations.push(allocation);
+        Ok(())
+    }
+
+    /// Adds a row of a summary. `name` returns its kind and name, and `process` is its process if known.
+    pub fn statistic<R: FieldSource>(
+        &mut self,
+        row: &R,
+        process: Option<ProcessId>,
+        name: impl FnOnce(&str) -> (StatisticKind, &str),
+    ) -> Result<(), R::Problem> {
+        let (kind, name) = name(row.needed_text(Field::Name)?);
+        let statistic = ProfilerStatistic {
+            kind,
+            process,
+            calls: row.needed(Field::Calls, row.unsigned(Field::Calls)?)?,
+            total_ns: row.amount(Field::Total)?,
+            min_ns: row.number(Field::Least)?,
+            max_ns: row.number(Field::Most)?,
+            standard_deviation_ns: row.number(Field::Deviation)?,
+            name: self.profile.name_id(name),
+        };
+        self.profile.statistics.push(statistic);
+        Ok(())
+    }
+
+    /// Adds a processor or GPU. `figure` finds its figures by the names that all formats have for them.
+    pub fn agent<R: FieldSource>(
+        &mut self,
+        row: &R,
+        figure: impl Fn(&str) -> Result<Option<u64>, R::Problem>,
+    ) -> Result<(), R::Problem> {
+        let figures = Agent::of_figures(figure)?;
+        let text = |field| Ok(row.text(field)?.unwrap_or_default().to_owned());
+        let agent = Agent {
+            number: row.unsigned(Field::Number)?,
+            gpu: text(Field::Type)?.eq_ignore_ascii_case("gpu"),
+            name: text(Field::Name)?,
+            product: text(Field::Product)?,
+            ..figures
+        };
+        self.profile.add_agent(agent);
+        Ok(())
+    }
+}
+
+impl Dispatch {
+    pub fn sample(&self, counter: NameId, value: f64) -> CounterSample {
+        CounterSample {
+            variant: self.variant,
+            lane: self.lane,
+            dispatch: self.id,
+            counter,
+            value,
+            time: self.time,
+        }
+    }
+}
