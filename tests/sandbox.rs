@@ -65,7 +65,7 @@ fn ready(home: &Path) -> bool {
     let path = home.join("ready.hip");
     fs::write(
         &path,
-        tinyllama_course::workbench::find("elementwise")
+        tinyllama_workbench::find("elementwise")
             .unwrap()
             .solution()
             .unwrap(),

@@ -17,9 +17,9 @@ use tinyllama_course::session::{
     InstructorOrder, OrderAction, OutsideChange, Session, SessionEvent, SessionLocation, StepRef,
     inbox,
 };
-use tinyllama_course::workbench::check::{ExerciseCheck, WAVES, check};
-use tinyllama_course::workbench::proof::{EverySize, ProofAnswer};
-use tinyllama_course::workbench::{
+use tinyllama_workbench::check::{ExerciseCheck, WAVES, check};
+use tinyllama_workbench::proof::{EverySize, ProofAnswer};
+use tinyllama_workbench::{
     Exercise, FindingKind, KernelFile, KernelFinding, ToolchainError, amd, exercises, find, text,
 };
 

@@ -6,7 +6,7 @@ use crate::learner_kernels::{gpu, in_model};
 use tinyllama_base::statistics::relative_difference;
 use tinyllama_contract::flags::OwnKernel;
 use tinyllama_contract::flags::UsageError;
-use tinyllama_course::workbench::{KernelFile, check, find, text};
+use tinyllama_workbench::{KernelFile, check, find, text};
 use tinyllama_engine::device::open_driver_of;
 use tinyllama_engine::model::Weights;
 use tinyllama_engine::targets::{Target, v4};

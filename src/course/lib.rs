@@ -13,7 +13,6 @@
 //! ```
 
 pub mod analysis;
-pub mod compiled;
 pub mod instructor;
 pub mod lesson;
 pub mod plain;
@@ -23,4 +22,3 @@ pub mod run;
 pub mod session;
 pub mod tui;
 pub mod tutor;
-pub mod workbench;

@@ -4,7 +4,7 @@
 use tinyllama_kernel_catalog::{KERNELS, ResourceBudget};
 
 use tinyllama_base::architecture;
-use tinyllama_course::compiled::facts::KernelFacts;
+use tinyllama_workbench::compiled::facts::KernelFacts;
 use tinyllama_engine::targets::v4;
 
 /// Returns one sentence for each compiled kernel that breaks its budget; empty if all kernels keep theirs.
@@ -79,7 +79,7 @@ mod tests {
     use tinyllama_kernel_catalog::Spill;
 
     use super::*;
-    use tinyllama_course::compiled::assembly::Resources;
+    use tinyllama_workbench::compiled::assembly::Resources;
 
     const BUDGET: ResourceBudget = ResourceBudget {
         kernel: "k",

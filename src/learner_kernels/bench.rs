@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use super::gpu::{NamedKernels, compile, launch, place, written};
 use tinyllama_base::statistics::{Finding as Difference, Interval, Series, ratio_in_rounds};
-use tinyllama_course::workbench::check::compare;
-use tinyllama_course::workbench::exercise::{Exercise, NamedSizes};
-use tinyllama_course::workbench::file::KernelFile;
-use tinyllama_course::workbench::problem::{KernelArgument, PreparedCase};
+use tinyllama_workbench::check::compare;
+use tinyllama_workbench::exercise::{Exercise, NamedSizes};
+use tinyllama_workbench::file::KernelFile;
+use tinyllama_workbench::problem::{KernelArgument, PreparedCase};
 use tinyllama_engine::device::driver::{
     AlgorithmSelection, DeviceBuffer, DeviceKernel, Driver, DriverError, GemmOperands, GemmPlan,
     GemmPrecision, GemmSpec, LaunchArgument, LaunchSettings, Stream,
@@ -316,7 +316,7 @@ mod tests {
     use super::super::gpu::results;
     use super::stand_in::on;
     use super::*;
-    use tinyllama_course::workbench::exercise::find;
+    use tinyllama_workbench::exercise::find;
 
     /// For each exercise with a kernel of this project: a case with whole vectors and a case without.
     const CASES: [(&str, &[usize]); 5] = [

@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 
-use tinyllama_course::workbench::check::{ExerciseCheck, compare};
-use tinyllama_course::workbench::exercise::Exercise;
-use tinyllama_course::workbench::file::KernelFile;
-use tinyllama_course::workbench::finding::{FindingKind, KernelFinding};
-use tinyllama_course::workbench::problem::{KernelArgument, PreparedCase};
-use tinyllama_course::workbench::stand_in::KernelOutput;
+use tinyllama_workbench::check::{ExerciseCheck, compare};
+use tinyllama_workbench::exercise::Exercise;
+use tinyllama_workbench::file::KernelFile;
+use tinyllama_workbench::finding::{FindingKind, KernelFinding};
+use tinyllama_workbench::problem::{KernelArgument, PreparedCase};
+use tinyllama_workbench::stand_in::KernelOutput;
 use tinyllama_engine::device::driver::{
     DeviceBuffer, DeviceKernel, Driver, DriverError, LaunchArgument, LaunchSettings, SourceCode,
     Stream,
@@ -67,7 +67,7 @@ pub(super) fn compile<'a>(
     file: &KernelFile,
 ) -> Result<NamedKernels<'a>, DriverError> {
     let module = driver.compile(&SourceCode::new(
-        tinyllama_course::workbench::compile::SOURCE,
+        tinyllama_workbench::compile::SOURCE,
         source(file),
     ))?;
     let entries = exercise.launches.iter().map(|launch| launch.entry.as_str());
@@ -83,7 +83,7 @@ pub fn source(file: &KernelFile) -> String {
         lines.map(|line| if include(line) { "" } else { line }),
         "\n",
     );
-    let name = tinyllama_course::workbench::compile::SOURCE;
+    let name = tinyllama_workbench::compile::SOURCE;
     format!("{PRELUDE}\n#line 1 \"{name}\"\n{text}\n")
 }
 
@@ -93,7 +93,7 @@ fn refusal(error: DriverError) -> Result<KernelFinding> {
     match &error {
         DriverError::Compile { log, .. } => {
             let line = log.lines().find_map(|line| {
-                let (_, rest) = line.split_once(tinyllama_course::workbench::compile::SOURCE)?;
+                let (_, rest) = line.split_once(tinyllama_workbench::compile::SOURCE)?;
                 rest.trim_start_matches([':', '('])
                     .split(|c: char| !c.is_ascii_digit())
                     .next()?

@@ -8,12 +8,12 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use super::gpu;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_contract::{Arrays, KernelInPlace};
-use tinyllama_course::workbench::compile::{self, HostModule};
-use tinyllama_course::workbench::exercise::{Exercise, NamedSizes, find};
-use tinyllama_course::workbench::file::KernelFile;
-use tinyllama_course::workbench::problem::PreparedCase;
-use tinyllama_course::workbench::toolchain::Toolchain;
-use tinyllama_course::workbench::{KernelFinding, stand_in, text};
+use tinyllama_workbench::compile::{self, HostModule};
+use tinyllama_workbench::exercise::{Exercise, NamedSizes, find};
+use tinyllama_workbench::file::KernelFile;
+use tinyllama_workbench::problem::PreparedCase;
+use tinyllama_workbench::toolchain::Toolchain;
+use tinyllama_workbench::{KernelFinding, stand_in, text};
 
 /// Exercises whose kernels can replace V4's own.
 pub const PLACES: [&str; 4] = ["rmsnorm", "swiglu", "cross-entropy", "adamw"];

@@ -17,7 +17,7 @@ use tinyllama_course::report::class::{merge, sources};
 use tinyllama_course::report::{CollectOptions, collect, hand_in, html, markdown};
 use tinyllama_course::run::FinishedRun;
 use tinyllama_course::session::{Session, SessionLocation, archive, chain, inbox, lock, read_only};
-use tinyllama_course::workbench::KernelFile;
+use tinyllama_workbench::KernelFile;
 
 /// A reader and the name of its target and its folder in `corpus`.
 pub type Reader = (&'static str, fn(&[u8]));

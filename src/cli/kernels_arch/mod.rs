@@ -15,8 +15,8 @@ use clap::Args;
 
 use super::Exit;
 use tinyllama_contract::flags::UsageError;
-use tinyllama_course::compiled::compiler::CompilerError;
-use tinyllama_course::compiled::facts::ARCHITECTURES;
+use tinyllama_workbench::compiled::compiler::CompilerError;
+use tinyllama_workbench::compiled::facts::ARCHITECTURES;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Compiled code")]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use tinyllama_course::compiled::facts::Facts;
+use tinyllama_workbench::compiled::facts::Facts;
 use tinyllama_engine::device::DeviceError;
 
 use super::KernelSelection;

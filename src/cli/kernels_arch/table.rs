@@ -13,7 +13,7 @@ use crate::emitted::budget;
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::number;
 use tinyllama_contract::flags::UsageError;
-use tinyllama_course::compiled::facts::{self, Facts, KernelFacts, RECORDED_ARCHITECTURES};
+use tinyllama_workbench::compiled::facts::{self, Facts, KernelFacts, RECORDED_ARCHITECTURES};
 
 /// Width of a table if the terminal's width does not help.
 const WIDTH: usize = 118;

@@ -20,8 +20,8 @@ use tinyllama_course::analysis::calibration::Calibration;
 use tinyllama_course::run::folder;
 use tinyllama_course::session::SessionEvent;
 use tinyllama_course::session::event::KernelTime;
-use tinyllama_course::workbench::file::KernelFile;
-use tinyllama_course::workbench::{Exercise, text};
+use tinyllama_workbench::file::KernelFile;
+use tinyllama_workbench::{Exercise, text};
 use tinyllama_engine::device::ceilings;
 use tinyllama_engine::device::driver::Driver;
 

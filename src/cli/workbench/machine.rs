@@ -11,9 +11,9 @@ use super::WorkbenchArgs;
 use crate::cli::Exit;
 use crate::cli::print_result::print_document;
 use tinyllama_base::untrusted::PlainWriter;
-use tinyllama_course::compiled::compiler::Compiler;
-use tinyllama_course::workbench::machine::listing::inspect;
-use tinyllama_course::workbench::{KernelFile, KernelFinding, text};
+use tinyllama_workbench::compiled::compiler::Compiler;
+use tinyllama_workbench::machine::listing::inspect;
+use tinyllama_workbench::{KernelFile, KernelFinding, text};
 
 #[derive(Debug, Args)]
 pub struct MachineArgs {

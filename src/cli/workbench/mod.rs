@@ -27,9 +27,9 @@ use tinyllama_course::session::state::{KernelAttemptResult, SessionState};
 use tinyllama_course::session::{
     InstructorOrder, OrderAction, Session, SessionError, SessionEvent, inbox, store,
 };
-use tinyllama_course::workbench::check::{self, WAVES};
-use tinyllama_course::workbench::toolchain::Toolchain;
-use tinyllama_course::workbench::{Exercise, amd, exercise_file, exercises, find, text};
+use tinyllama_workbench::check::{self, WAVES};
+use tinyllama_workbench::toolchain::Toolchain;
+use tinyllama_workbench::{Exercise, amd, exercise_file, exercises, find, text};
 use tinyllama_engine::device::{BackendChoice, DeviceError, open_driver_of};
 
 /// Interval at which `watch` checks the file. It compares the time of change, which network homes report as well.

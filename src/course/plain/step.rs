@@ -13,7 +13,7 @@ use crate::session::{
 use crate::tutor::document::{Block, Given, Mark, MenuAction, PrimaryAction, StepContext};
 use crate::tutor::profile::ProfileView;
 use crate::tutor::{TutorError, TutorOptions, behavior, output, say};
-use crate::workbench::{Exercise, text};
+use tinyllama_workbench::{Exercise, text};
 
 impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     /// Enters the open step and prints it.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use crate::session::{SessionEvent, StepRef};
-use crate::workbench::check::{self, ExerciseCheck};
-use crate::workbench::{Exercise, KernelFile, exercise_file, text};
+use tinyllama_workbench::check::{self, ExerciseCheck};
+use tinyllama_workbench::{Exercise, KernelFile, exercise_file, text};
 
 /// A file and the result of its check.
 #[derive(Clone, Debug, PartialEq)]

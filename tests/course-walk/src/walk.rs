@@ -16,7 +16,7 @@ use tinyllama_course::session::progress::progress;
 use tinyllama_course::session::{
     Access, CheckedKernel, MeasuredRuns, Session, StepRef, StepStatus, access,
 };
-use tinyllama_course::workbench::Exercise;
+use tinyllama_workbench::Exercise;
 
 /// A lesson whose planned time exceeds this multiple of its estimate counts as a mistake.
 const MOST_SLACK: f64 = 2.5;

@@ -11,9 +11,9 @@ use tinyllama_base::architecture;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_contract::model::Preset;
 use tinyllama_contract::model::kernels::TYPICAL;
-use tinyllama_course::workbench::compile::SOURCE;
-use tinyllama_course::workbench::exercise::{Exercise, exercises};
-use tinyllama_course::workbench::file::KernelFile;
+use tinyllama_workbench::compile::SOURCE;
+use tinyllama_workbench::exercise::{Exercise, exercises};
+use tinyllama_workbench::file::KernelFile;
 use tinyllama_engine::device::driver::{
     self, CompileRequest, DriverError, GemmPrecision, Properties, RuntimeCompiler, Vendor,
 };

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Result, bail};
 use tinyllama_contract::flags::UsageError;
-use tinyllama_course::compiled::compiler::Compiler;
-use tinyllama_course::compiled::facts::Facts;
+use tinyllama_workbench::compiled::compiler::Compiler;
+use tinyllama_workbench::compiled::facts::Facts;
 use tinyllama_kernels::source::Target;
 
 use super::KernelSelection;

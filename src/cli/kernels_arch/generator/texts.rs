@@ -11,8 +11,8 @@ use crate::cli::Exit;
 use crate::cli::print_result::print_document;
 use crate::emitted::candidates::{self, EmittedLaunch};
 use tinyllama_contract::flags::UsageError;
-use tinyllama_course::compiled::assembly;
-use tinyllama_course::compiled::compiler::Compiler;
+use tinyllama_workbench::compiled::assembly;
+use tinyllama_workbench::compiled::compiler::Compiler;
 
 /// The typical launches of a kernel or an operation called `name`.
 fn named(

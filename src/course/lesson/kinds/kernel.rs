@@ -1,7 +1,7 @@
 //! A kernel to write: an exercise of the workbench.
 
 use super::*;
-use crate::workbench::{self, Exercise};
+use tinyllama_workbench::{self as workbench, Exercise};
 
 #[derive(Clone, Debug)]
 pub struct KernelStep {

@@ -7,7 +7,7 @@ use crate::lesson::MarkedAnswer;
 use crate::session::{AnswerGiven, CheckResultText, HintStage, StepProgress, StepRef, StepStatus};
 use crate::tui::{Panel, Scroll};
 use crate::tutor::profile::ProfileView;
-use crate::workbench::KernelFinding;
+use tinyllama_workbench::KernelFinding;
 
 #[derive(Debug, Default)]
 pub struct StepView {

@@ -8,7 +8,7 @@ use crate::session::CheckedKernel;
 use crate::tui::markdown::wrap::folded;
 use crate::tui::{Pane, Panel, PanelCommand, Scroll, Tabs, Theme, cut};
 use crate::tutor::PanelAction;
-use crate::workbench::{FindingKind, find, text};
+use tinyllama_workbench::{FindingKind, find, text};
 use tinyllama_base::wrapped;
 
 /// From this width on, the file and the results stand side by side.
@@ -166,9 +166,9 @@ mod tests {
     use ratatui::layout::Rect;
 
     use super::*;
-    use crate::workbench::check::{ExerciseCheck, WavePictures};
-    use crate::workbench::picture::AccessPicture;
-    use crate::workbench::{KernelFile, KernelFinding};
+    use tinyllama_workbench::check::{ExerciseCheck, WavePictures};
+    use tinyllama_workbench::picture::AccessPicture;
+    use tinyllama_workbench::{KernelFile, KernelFinding};
 
     fn tried() -> CheckedKernel {
         let said = serde_json::json!({

@@ -13,7 +13,7 @@ use crate::tui::{
     SessionRequest, TaskContext, TextPage, both_effects,
 };
 use crate::tutor::Action;
-use crate::workbench::{Exercise, exercise_file};
+use tinyllama_workbench::{Exercise, exercise_file};
 
 /// Interval at which the file's modification time is read. Network home folders report it as well.
 const LOOK: Duration = Duration::from_millis(300);

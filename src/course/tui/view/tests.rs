@@ -24,8 +24,8 @@ use crate::tui::{
 };
 use crate::tutor::PanelAction;
 use crate::tutor::output;
-use crate::workbench::check::ExerciseCheck;
-use crate::workbench::{FindingKind, KernelFile, KernelFinding, find};
+use tinyllama_workbench::check::ExerciseCheck;
+use tinyllama_workbench::{FindingKind, KernelFile, KernelFinding, find};
 
 /// The screen of a first visit after `keys`.
 fn shown(keys: &str) -> String {

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use super::MachinePanel;
-use crate::compiled::compiler::Compiler;
-use crate::compiled::facts::ARCHITECTURES;
+use tinyllama_workbench::compiled::compiler::Compiler;
+use tinyllama_workbench::compiled::facts::ARCHITECTURES;
 use crate::session::kernel::start_exercise;
 use crate::tui::{Effect, Effects, Message, Model, OpenStep, Panel};
-use crate::workbench::machine::trace::trace;
-use crate::workbench::{Exercise, KernelFile, KernelFinding};
+use tinyllama_workbench::machine::trace::trace;
+use tinyllama_workbench::{Exercise, KernelFile, KernelFinding};
 
 /// What to execute.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use tinyllama_machine::{Fault, Kind, Operand, Space};
 
 use super::MachinePanel;
 use super::foot::{ranges, rows};
-use crate::workbench::FindingKind;
+use tinyllama_workbench::FindingKind;
 
 /// A step of another lane that uses the bytes of the chosen lane, with no barrier between the two.
 pub(super) struct Rival {

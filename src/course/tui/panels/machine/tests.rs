@@ -8,10 +8,10 @@ use tinyllama_machine::{
 
 use super::*;
 use crate::tui::sheet;
-use crate::workbench::compile::SOURCE;
-use crate::workbench::machine::listing::Listing;
-use crate::workbench::machine::trace::TracePlace;
-use crate::workbench::{KernelFile, PreparedCase, find};
+use tinyllama_workbench::compile::SOURCE;
+use tinyllama_workbench::machine::listing::Listing;
+use tinyllama_workbench::machine::trace::TracePlace;
+use tinyllama_workbench::{KernelFile, PreparedCase, find};
 
 /// Threads exchange their numbers through LDS, and the last 32 keep their own.
 const KERNEL: &str = "

@@ -182,7 +182,7 @@ fn finding(error: &ExecutionError) -> KernelFinding {
 pub(super) mod tests {
     use super::*;
     use crate::compiled::facts::ARCHITECTURES;
-    use crate::workbench::exercises;
+    use crate::exercises;
 
     /// Returns `None` if no compiler on this machine knows AMD GPUs.
     pub fn compiler() -> Option<Compiler> {

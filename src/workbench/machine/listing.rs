@@ -288,8 +288,8 @@ fn row(one: &ListedInstruction, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workbench::find;
-    use crate::workbench::machine::tests::compiler;
+    use crate::find;
+    use crate::machine::tests::compiler;
 
     #[test]
     fn listings_name_lines_waits_and_bank_conflicts_in_80_columns() {

@@ -7,7 +7,7 @@ use itertools::Itertools as _;
 use super::distinct::Index;
 use super::poly::{Poly, Symbol};
 use super::symbols::{SymbolKind, Symbols};
-use crate::workbench::exercise::NamedSizes;
+use crate::exercise::NamedSizes;
 
 /// Values that a size takes in the search, around the sizes of wavefronts and workgroups.
 const VALUES: [u32; 12] = [1, 2, 3, 4, 17, 33, 65, 129, 257, 513, 1025, 2049];

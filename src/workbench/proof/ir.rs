@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::workbench::compile::SOURCE;
+use crate::compile::SOURCE;
 
 /// One module. Names of values, blocks and types are borrowed from its text.
 #[derive(Debug, Default)]

@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn wrong_elements_are_told_with_the_line_that_wrote_them() {
-        let any = crate::workbench::find("rmsnorm").unwrap();
+        let any = crate::find("rmsnorm").unwrap();
         let right = output(&[1.0, 2.0], &[4, 4]);
         assert_eq!(compare(any, "y", &right, &[1.0, 2.000_001]), None);
         let found = compare(any, "y", &output(&[1.0, 2.5], &[4, 5]), &[1.0, 2.0]).unwrap();

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::poly::{Poly, Symbol, is_doubtful};
-use crate::workbench::exercise::{ArgumentType, Exercise, LaunchText};
+use crate::exercise::{ArgumentType, Exercise, LaunchText};
 use tinyllama_base::Expression;
 
 /// The most elements of an array, and threads along a side of the grid, for which a proof holds.

@@ -348,7 +348,7 @@ impl Capture<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workbench::find;
+    use crate::find;
 
     /// Returns kinds, lines and messages for the solution with one of its texts replaced.
     fn found(from: &str, to: &str) -> Vec<(FindingKind, Option<u32>, String)> {

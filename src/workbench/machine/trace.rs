@@ -206,9 +206,9 @@ impl Observer for Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workbench::check::check;
-    use crate::workbench::find;
-    use crate::workbench::machine::tests::compiler;
+    use crate::check::check;
+    use crate::find;
+    use crate::machine::tests::compiler;
 
     /// An exercise, one of its wrong files, what the check finds first, and where the screen begins: the instruction,
     /// the workgroup's number along x, the wave and the lane.

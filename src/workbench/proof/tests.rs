@@ -1,7 +1,7 @@
 use super::*;
 use crate::compiled::compiler::CompilerError;
-use crate::workbench::check::WAVES;
-use crate::workbench::{exercises, find};
+use crate::check::WAVES;
+use crate::{exercises, find};
 
 /// False on a machine without the compiler, where nothing is tested.
 fn ready() -> bool {
