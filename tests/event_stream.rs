@@ -10,7 +10,7 @@ use common::{SMALL, run, run_v1, stderr, stdout, tutor};
 use serde_json::Value;
 use tinyllama_contract::Body;
 use tinyllama_contract::flags::RunSpec;
-use tinyllama_course::run::{
+use tinyllama_runs::{
     Control, FinishedRun, Launcher, Line, RunExit, RunRecord, RunStart, RunUpdate, supervise,
 };
 

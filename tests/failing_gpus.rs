@@ -24,7 +24,7 @@ use stand_in::{Record, environment};
 use tempfile::TempDir;
 use terminal::processes;
 use tinyllama_course::plain::FAREWELL;
-use tinyllama_course::run::RunRecord;
+use tinyllama_runs::RunRecord;
 use tinyllama_course::session::{Session, SessionLocation};
 
 const FLAGS: &str = "--hidden 32 --layers 1 --heads 4 --kv-heads 2 --ffn 64 --seq-len 16 --batch-size 2 --vocab 64 \

@@ -10,7 +10,7 @@ use tinyllama_course::lesson::{
     Course, CourseSource, Lesson, Quiz, QuizAnswer, RunName, Step, Verdict, live, schema,
 };
 use tinyllama_profile::ProfileTask;
-use tinyllama_course::recording::{Library, RecordingSource as Recorded};
+use tinyllama_runs::recording::{Library, RecordingSource as Recorded};
 use tinyllama_course::session::progress::{self, Access};
 use tinyllama_course::session::{RunExit, Session, SessionLocation, StepRef, StepStatus};
 

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use tinyllama_contract::targets;
 use tinyllama_course::lesson::kinds::Kind;
 use tinyllama_course::lesson::{Course, CourseSource, Problem, Problems, Style, schema};
-use tinyllama_course::run::Metric;
+use tinyllama_runs::Metric;
 use tinyllama_course_walk::scaffold;
 
 const WORKSHOP: &str = r#"format: 1

@@ -29,10 +29,10 @@ use tempfile::TempDir;
 use tinyllama_course::analysis::{Baseline, Calibration};
 use tinyllama_course::lesson::{Course, CourseSource, Style};
 use tinyllama_profile::{GroupBy, KernelParts, ReportOptions, import, report};
-use tinyllama_course::recording::{self, Library};
+use tinyllama_runs::recording::{self, Library};
 use tinyllama_course::report::class::{merge, sources};
 use tinyllama_course::report::{CollectOptions, collect, hand_in, html, markdown};
-use tinyllama_course::run::FinishedRun;
+use tinyllama_runs::FinishedRun;
 use tinyllama_course::session::{Session, SessionError, SessionLocation, archive, lock, read_only};
 
 /// Number of mutants of each kind.

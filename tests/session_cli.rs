@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
-use tinyllama_course::run::RunFolder;
+use tinyllama_runs::RunFolder;
 use tinyllama_course::session::{Session, SessionEvent, SessionLocation, StepRef};
 use tinyllama_course_walk::scaffold;
 

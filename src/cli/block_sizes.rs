@@ -10,7 +10,7 @@ use tinyllama_contract::event::Hello;
 use tinyllama_contract::flags::BlockSize;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_course::analysis::tuning::{TakenOver, Tuned};
-use tinyllama_course::run::folder;
+use tinyllama_runs::folder;
 use tinyllama_engine::targets::Target;
 use tinyllama_engine::train::TrainingOptions;
 

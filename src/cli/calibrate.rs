@@ -13,7 +13,7 @@ use tinyllama_base::clock::unix_time;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_course::analysis::calibration::{Calibration, VERSION};
 use tinyllama_course::analysis::gpus::{self, DataSheet};
-use tinyllama_course::run::{Launcher, NotStarted, RunExit, folder};
+use tinyllama_runs::{Launcher, NotStarted, RunExit, folder};
 use tinyllama_engine::device::{BackendChoice, ceilings};
 
 #[derive(Debug, Args)]

@@ -17,7 +17,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use super::Exit;
 use tinyllama_base::duration;
 use tinyllama_contract::flags::UsageError;
-use tinyllama_course::run::signal_group;
+use tinyllama_runs::signal_group;
 
 /// File names with the commands that fill them. Reliable commands come first and long ones last, so a machine that
 /// stops early has already given the most important facts.

@@ -24,7 +24,7 @@ use tinyllama_course::analysis::comparison::{
 use tinyllama_course::analysis::relative::USUAL_CONFIDENCE;
 use tinyllama_course::analysis::workshop::{self, ClaimComparison};
 use tinyllama_course::analysis::{MeasuredRun, RunVariant};
-use tinyllama_course::run::folder;
+use tinyllama_runs::folder;
 
 /// Steps of the profile pass. `--workshop` needs it to time parts.
 const PROFILED_STEPS: usize = 3;

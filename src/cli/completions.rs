@@ -11,7 +11,7 @@ use clap_complete::Shell;
 use super::Exit;
 use tinyllama_contract::targets;
 use tinyllama_course::lesson::{Course, CourseSource};
-use tinyllama_course::recording::{self, Library};
+use tinyllama_runs::recording::{self, Library};
 use tinyllama_kernel_catalog::KERNELS;
 
 const PROGRAM: &str = "tinyllama-tutor";

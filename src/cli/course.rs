@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::{Exit, kernel_inputs};
 use tinyllama_course::lesson::CourseSource;
-use tinyllama_course::recording;
-use tinyllama_course::run::Launcher;
+use tinyllama_runs::recording;
+use tinyllama_runs::Launcher;
 use tinyllama_course::session::{SessionLocation, class_rights};
 use tinyllama_course::tutor::{TutorError, TutorOptions};
 use tinyllama_course::{plain, tui};

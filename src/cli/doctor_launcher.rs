@@ -14,7 +14,7 @@ use super::analysis::AnalysisPage;
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::untrusted::plain;
 use tinyllama_contract::event::Body;
-use tinyllama_course::run::{Launcher, Line, NotStarted, read_line};
+use tinyllama_runs::{Launcher, Line, NotStarted, read_line};
 use tinyllama_engine::device::finding::DeviceFinding;
 
 /// The machine that executes runs.

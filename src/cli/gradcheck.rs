@@ -15,7 +15,7 @@ use tinyllama_base::table::TableColumns;
 use tinyllama_contract::event::{Body, RankCheck};
 use tinyllama_contract::flags::TrainingArgs;
 use tinyllama_contract::flags::{RunSpec, UsageError};
-use tinyllama_course::run::{Control, Launcher, Line, RunUpdate, supervise};
+use tinyllama_runs::{Control, Launcher, Line, RunUpdate, supervise};
 use tinyllama_engine::device::{self, Backend, CacheSettings, Tuning};
 use tinyllama_engine::model::{Backward, Initialisation, LibraryKernels};
 use tinyllama_engine::targets::gradient_check::{self, GradientComparison};

@@ -7,8 +7,8 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use super::Exit;
-use tinyllama_course::run::Launcher;
-use tinyllama_course::run::launcher::{array, keeper, local_end, remote_end};
+use tinyllama_runs::Launcher;
+use tinyllama_runs::launcher::{array, keeper, local_end, remote_end};
 
 #[derive(Debug, Subcommand)]
 pub enum End {

@@ -8,7 +8,7 @@ use super::lessons::{error_style, named};
 use super::print_result::print_document;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_course::lesson::{Course, CourseSource};
-use tinyllama_course::run::Launcher;
+use tinyllama_runs::Launcher;
 use tinyllama_course_walk::{VerifyOptions, print_progress, verify};
 
 #[derive(Debug, Args)]

@@ -59,7 +59,7 @@ use self::analysis::AnalysisCommand;
 use tinyllama_base::tutor_log;
 use tinyllama_contract::flags;
 use tinyllama_contract::flags::UsageError;
-use tinyllama_course::run::folder;
+use tinyllama_runs::folder;
 
 pub use exit::Exit;
 

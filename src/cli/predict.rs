@@ -22,7 +22,7 @@ use tinyllama_course::analysis::prediction::{
 };
 use tinyllama_course::analysis::ranks::{Link, WireTime};
 use tinyllama_course::analysis::{MeasuredRun, RunFailure, RunVariant};
-use tinyllama_course::run::folder;
+use tinyllama_runs::folder;
 use tinyllama_engine::model::ModelConfig;
 use tinyllama_engine::targets::v4;
 

@@ -17,7 +17,7 @@ use tinyllama_course::analysis::calibration::Calibration;
 use tinyllama_course::analysis::roofline::{CounterCheck, against_counters, of_run};
 use tinyllama_course::analysis::{MeasuredRun, RunVariant};
 use tinyllama_profile::read::import;
-use tinyllama_course::run::folder;
+use tinyllama_runs::folder;
 
 /// Height of the diagram in rows.
 const DIAGRAM_HEIGHT: usize = 20;

@@ -22,7 +22,7 @@ use tinyllama_course::analysis::stages::{StageFindings, StageResult, WORKSHOP_NO
 use tinyllama_course::analysis::workshop::FIGURES;
 use tinyllama_course::analysis::{RunFailure, RunVariant};
 use tinyllama_profile::commands::{Tool, installed};
-use tinyllama_course::run::folder;
+use tinyllama_runs::folder;
 
 /// Times kernels in two extra steps. A strided tensor shows in the time of the kernel that reads it.
 const PROFILED: &str = "--profile-steps=2";

@@ -22,7 +22,7 @@ use tinyllama_course::analysis::tuning::{
     candidates, disagreement, finalists,
 };
 use tinyllama_course::analysis::{MeasuredRun, RunFailure, RunVariant};
-use tinyllama_course::run::folder;
+use tinyllama_runs::folder;
 
 const DTYPE: &str = "--dtype=";
 

@@ -16,7 +16,7 @@ use crate::cli::run_printers::spinner;
 use tinyllama_base::duration;
 use tinyllama_contract::event::{Body, Event};
 use tinyllama_course::analysis::{Pool, Runner, Stop};
-use tinyllama_course::run::{Launcher, folder};
+use tinyllama_runs::{Launcher, folder};
 
 /// Executes runs one at a time, and shows their progress.
 pub struct AnalysisRunner {

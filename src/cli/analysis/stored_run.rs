@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 
 use tinyllama_contract::flags::{RunSpec, UsageError};
-use tinyllama_course::run::finished::EVENTS;
+use tinyllama_runs::finished::EVENTS;
 
 /// The stored run that `text` names by its folder, its event stream, or its id. Returns `None` if it reads as a
 /// target.

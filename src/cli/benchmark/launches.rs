@@ -9,7 +9,7 @@ use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{number, percent};
 use tinyllama_contract::flags::TrainingArgs;
 use tinyllama_course::analysis::calibration::{Calibration, Level};
-use tinyllama_course::run::folder;
+use tinyllama_runs::folder;
 use tinyllama_engine::model::Weights;
 use tinyllama_engine::targets::v4::{
     self, Concurrency, Executor, LaunchTimes, StepPhase, StepSpan,

@@ -13,7 +13,7 @@ use tinyllama_contract::flags::RunSpec;
 use tinyllama_course::analysis::{MeasuredRun, RunFailure, RunVariant};
 use tinyllama_course::instructor::ladder::{BestRun, ladder};
 use tinyllama_course::lesson::refused_flag;
-use tinyllama_course::run::Launcher;
+use tinyllama_runs::Launcher;
 
 impl Instructor<'_> {
     pub fn run_again(&mut self, args: &AgainArgs) -> Result<Exit> {

@@ -16,8 +16,8 @@ use tinyllama_profile::read::{Import, import as read};
 use tinyllama_profile::show::comparison;
 use tinyllama_profile::show::parts::KernelParts;
 use tinyllama_profile::show::report::report;
-use tinyllama_course::run::FinishedRun;
-use tinyllama_course::run::finished::EVENTS;
+use tinyllama_runs::FinishedRun;
+use tinyllama_runs::finished::EVENTS;
 
 pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     let view = &args.view;

@@ -18,7 +18,7 @@ use tinyllama_profile::commands::version::ToolVersion;
 use tinyllama_profile::commands::{ProfileRequest, ProfileTask, Tool, build};
 use tinyllama_profile::live::sysfs;
 use tinyllama_profile::run::{ProfilerEnding, ProfilerOutput, run};
-use tinyllama_course::run::Launcher;
+use tinyllama_runs::Launcher;
 
 pub fn profile(task: ProfileTask, args: &LaunchArgs) -> anyhow::Result<Exit> {
     let tool = task.tool();

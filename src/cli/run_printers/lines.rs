@@ -9,7 +9,7 @@ use super::summary::summary_text;
 use super::tables::{kernels_text, parts_text};
 use tinyllama_base::units::{duration, grouped, human_bytes};
 use tinyllama_contract::event::{Body, Event, Hello, Step};
-use tinyllama_course::run::event_text;
+use tinyllama_runs::event_text;
 use tinyllama_engine::train::EventSink;
 
 /// `None` without a terminal, because a spinner only clutters a log file.

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::cli::run_printers::LinePrinter;
 use tinyllama_course::analysis::comparison::Side;
-use tinyllama_course::run::{Line, read_line};
+use tinyllama_runs::{Line, read_line};
 use tinyllama_engine::train::EventSink;
 
 /// Writes `stageN.log` in the format of `run` for every run, and `stageN.events.jsonl` for each stage's last run.

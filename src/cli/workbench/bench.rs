@@ -17,7 +17,7 @@ use tinyllama_base::{or_not_reported, percent};
 use tinyllama_contract::ceilings::{DeviceCeilings, Level};
 use tinyllama_contract::flags::UsageError;
 use tinyllama_course::analysis::calibration::Calibration;
-use tinyllama_course::run::folder;
+use tinyllama_runs::folder;
 use tinyllama_course::session::SessionEvent;
 use tinyllama_course::session::event::KernelTime;
 use tinyllama_workbench::file::KernelFile;

@@ -20,7 +20,7 @@ use crate::learner_kernels::gpu;
 use tinyllama_base::locale;
 use tinyllama_base::untrusted::{PlainWriter, plain};
 use tinyllama_contract::flags::UsageError;
-use tinyllama_course::run::{Launcher, NotStarted, RunExit};
+use tinyllama_runs::{Launcher, NotStarted, RunExit};
 use tinyllama_course::session::event::KernelTime;
 use tinyllama_course::session::kernel::CheckedKernel;
 use tinyllama_course::session::state::{KernelAttemptResult, SessionState};

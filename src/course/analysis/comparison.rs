@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::parts;
 use super::relative::{RelativeTime, USUAL_MARGIN, middle};
 use super::runner::MeasuredRun;
-use crate::run::Metric;
-use crate::run::energy::{Joules, RunEnergy};
+use tinyllama_runs::Metric;
+use tinyllama_runs::energy::{Joules, RunEnergy};
 use tinyllama_base::statistics::{Basis, Series};
 use tinyllama_contract::event::Hello;
 

@@ -6,10 +6,10 @@ use anyhow::Context;
 use thiserror::Error;
 
 use super::sweep::Pool;
-pub use crate::run::Control as Stop;
-use crate::run::energy::RunEnergy;
-use crate::run::finished::stream_of;
-use crate::run::{
+pub use tinyllama_runs::Control as Stop;
+use tinyllama_runs::energy::RunEnergy;
+use tinyllama_runs::finished::stream_of;
+use tinyllama_runs::{
     EndedRun, FinishedRun, Launcher, Line, Measurements, RunExit, RunStart, RunUpdate, supervise,
 };
 use tinyllama_contract::event::{Body, Event, FailureCode, Hello, Kernels, Parts, Step, Summary};

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::runner::{FailedRun, MeasuredRun, RunFailure, RunVariant, Runner};
-use crate::run::{EndedRun, Processes, RunExit, RunStart};
+use tinyllama_runs::{EndedRun, Processes, RunExit, RunStart};
 use tinyllama_base::file::{create_private, replace};
 use tinyllama_base::untrusted;
 use tinyllama_contract::event::FailureCode;

@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Context, Result, bail};
 
 use crate::lesson::Step;
-use crate::run::{Control, Launcher, Line, RunUpdate, stream_of, supervise};
+use tinyllama_runs::{Control, Launcher, Line, RunUpdate, stream_of, supervise};
 use crate::session::{OrderAction, RunExit, SessionEvent, SolvedRun, StepRef};
 use crate::tutor::behavior;
 use tinyllama_base::host_name;

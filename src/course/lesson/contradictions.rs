@@ -1,7 +1,7 @@
 //! Finds checks that cannot fail or cannot pass, and questions that cannot be answered, for any measurement.
 
 use crate::lesson::{Check, Quiz, QuizAnswer};
-use crate::run::Metric;
+use tinyllama_runs::Metric;
 
 /// Reasons why a check could never pass, or never fail.
 pub(super) fn contradictions(check: &Check) -> Vec<String> {

@@ -9,7 +9,7 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::lesson::RunName;
-use crate::run::MetricUnit;
+use tinyllama_runs::MetricUnit;
 use tinyllama_base::{figure, milliseconds, percent, rate};
 
 /// The source of commands' outputs.

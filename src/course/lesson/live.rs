@@ -22,9 +22,9 @@ use crate::analysis::gpus;
 use crate::lesson::{
     CommandOutputs, OutputFigure, Quantity, RunName, Runs, Undecided, exact, recorded,
 };
-use crate::recording::{Library, documents, label};
-use crate::run::FinishedRun;
-use crate::run::MetricUnit;
+use tinyllama_runs::recording::{Library, documents, label};
+use tinyllama_runs::FinishedRun;
+use tinyllama_runs::MetricUnit;
 
 /// What a text shows until the runs of its figure are there.
 pub const NOT_MEASURED: &str = "(not measured yet)";
@@ -374,7 +374,7 @@ fn undecided_text(undecided: &Undecided) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::Measurements;
+    use tinyllama_runs::Measurements;
 
     struct Played(Measurements, Option<&'static str>);
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::{Metric, MetricUnit, Statistic};
+use tinyllama_runs::{Metric, MetricUnit, Statistic};
 
 /// A step of a lesson; its run has the same name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

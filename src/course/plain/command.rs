@@ -1,6 +1,6 @@
 //! The commands of the plain dialogue.
 
-use crate::run::Speed;
+use tinyllama_runs::Speed;
 
 /// A parsed line of input.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@ use super::step::{choices, parse_answer, said};
 use crate::lesson::path::WHOLE;
 use crate::lesson::{Course, Lesson, Step};
 use crate::plain::{FAREWELL, markdown};
-use crate::run::Processes;
+use tinyllama_runs::Processes;
 use crate::session::order::received;
 use crate::session::{
     Access, LONGEST_LOOK, MeasuredRuns, Session, SessionError, SessionState, StepProgress, StepRef,

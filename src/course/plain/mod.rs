@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use self::dialogue::Dialogue;
 use crate::lesson::Course;
-use crate::run::Processes;
+use tinyllama_runs::Processes;
 use crate::session::Session;
 use crate::tui::hyperlinks;
 use crate::tutor::{Face, SharedSession, TutorError, TutorOptions, watch};

@@ -4,8 +4,8 @@ use tempfile::TempDir;
 
 use super::dialogue::Dialogue;
 use crate::lesson::{Course, CourseSource, Quiz, QuizAnswer};
-use crate::recording::RecordingSource;
-use crate::run::{Launcher, Processes};
+use tinyllama_runs::recording::RecordingSource;
+use tinyllama_runs::{Launcher, Processes};
 use crate::session::{Session, SessionLocation, StepRef};
 use crate::tutor::{SharedSession, TutorOptions};
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use super::document::{Chain, CourseName, FORMAT, SessionFacts, Totals};
 use crate::lesson::Course;
 use crate::report::{KernelReport, LessonReport, Report, anonymous, ratios};
-use crate::run::FinishedRuns;
+use tinyllama_runs::FinishedRuns;
 use crate::session::earlier::logs;
 use crate::session::progress::PathProgress;
 use crate::session::runs::events_file;

@@ -8,7 +8,7 @@ use crate::report::{
     AnswerReport, CheckReport, LessonReport, ProfileReport, Report, ReportTable, RunReport,
     StepReport, Work, layout, text,
 };
-use crate::run::Metric;
+use tinyllama_runs::Metric;
 use tinyllama_base::{NOT_REPORTED, or_not_reported};
 
 /// How much of a long session is shown. The JSON document has all of it.

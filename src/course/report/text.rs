@@ -5,8 +5,8 @@ use crate::report::{
     CaseReport, Device, HotspotRow, KernelReport, LessonReport, Prediction, ProfileReport, Ratio,
     Report, ReportTable, RunReport, StageRow, StepTime, Work,
 };
-use crate::run::Metric;
-use crate::run::{ENERGY, Joules};
+use tinyllama_runs::Metric;
+use tinyllama_runs::{ENERGY, Joules};
 use crate::session::RunExit;
 use crate::session::progress::done_and_skipped;
 use tinyllama_base::{

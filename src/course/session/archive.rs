@@ -9,7 +9,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use tar::{Archive, Builder, Entry, EntryType, Header};
 
-use crate::run::EVENTS;
+use tinyllama_runs::EVENTS;
 use crate::session::{SessionError, SessionLocation, log};
 use tinyllama_base::{file, if_there, inside, untrusted};
 

@@ -8,7 +8,7 @@ use strum::VariantNames;
 
 pub use crate::lesson::RunName as StepRef;
 use crate::lesson::{LearningPath, Verdict};
-pub use crate::run::RunExit;
+pub use tinyllama_runs::RunExit;
 
 /// Version of the records. A reader upgrades older ones and refuses newer ones.
 pub const FORMAT: u32 = 1;

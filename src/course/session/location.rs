@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use uzers::get_effective_uid;
 
-use crate::run::state_folder;
+use tinyllama_runs::state_folder;
 use crate::session::SessionError;
 
 const LEARNER_RULE: &str = "it is 1 to 64 letters, digits, dots, hyphens, underscores and single spaces, and starts with a letter or digit and does not end with a space";

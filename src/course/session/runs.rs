@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::lesson::case::fix_of;
 use crate::lesson::{CaseMove, CommandOutputs, Course, FIXED, RunName, Runs, Step, live};
-use crate::run::{EVENTS, FinishedRun, FinishedRuns, Measurements, RunExit};
+use tinyllama_runs::{EVENTS, FinishedRun, FinishedRuns, Measurements, RunExit};
 use crate::session::{RunEntry, SessionError, SessionState, Standing, StepRef};
 use tinyllama_contract::flags::USUAL_STEPS;
 

@@ -11,7 +11,7 @@ use super::lock::Lock;
 use super::log::Log;
 use super::runs::{events_file, known};
 use crate::lesson::Course;
-use crate::run::FinishedRuns;
+use tinyllama_runs::FinishedRuns;
 use crate::session::{
     LogDamage, MeasuredRuns, Record, RunEntry, RunExit, SessionError, SessionEvent,
     SessionLocation, SessionState, StepRef, chain, check_name, earlier, lock, log,

@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 use crate::lesson::Verdict;
-use crate::run::{RunExit, RunRecord};
+use tinyllama_runs::{RunExit, RunRecord};
 use crate::session::{SessionError, SessionState, StepRef};
 use tinyllama_base::{inside, unix_time};
 
@@ -161,7 +161,7 @@ pub fn remove(run: &StoredRun) -> Result<(), SessionError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::RunFolder;
+    use tinyllama_runs::RunFolder;
     use crate::session::event::{Record, SessionEvent};
 
     #[test]

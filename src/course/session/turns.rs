@@ -3,7 +3,7 @@
 use super::runs::MOST_ROUNDS;
 use super::{CheckResultText, MeasuredRuns, RunEntry, SessionState, Standing, StepRef};
 use crate::lesson::{Case, Course, FIXED, Job, RunName, Runs, Step};
-use crate::run::{Launcher, Metric, RunStart};
+use tinyllama_runs::{Launcher, Metric, RunStart};
 use tinyllama_contract::flags::{Flag, RunSpec, UsageError};
 
 /// Milliseconds of counted steps. In a shorter run, chance decides which time slices of a shared device its

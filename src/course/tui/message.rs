@@ -10,7 +10,7 @@ use crate::lesson::{LearningPath, MarkedAnswer, QuizAnswer};
 use tinyllama_profile::commands::line::CommandLine;
 use tinyllama_profile::read::Import;
 use tinyllama_profile::show::parts::KernelParts;
-use crate::run::{RunUpdate, Speed};
+use tinyllama_runs::{RunUpdate, Speed};
 use crate::session::turns::Repeat;
 use crate::session::{
     CheckResultText, CheckedKernel, HintStage, MeasuredRuns, Record, RunExit, StepRef,

@@ -8,7 +8,7 @@ use std::thread;
 use tokio::sync::mpsc;
 
 use crate::lesson::Course;
-use crate::run::FinishedRuns;
+use tinyllama_runs::FinishedRuns;
 use crate::tui::Message;
 use crate::tutor::TutorOptions;
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::run::{EndedRun, RunExit, signal_name};
+use tinyllama_runs::{EndedRun, RunExit, signal_name};
 use tinyllama_base::file::is_full;
 use tinyllama_contract::Failure;
 use tinyllama_contract::flags::UsageError;

@@ -1,8 +1,8 @@
 //! How the job of a step starts, and its recording.
 
 use crate::lesson::{CaseMove, Job, Step};
-use crate::recording::{Library, RecordingError, documents};
-use crate::run::{Launcher, RunStart, Tape};
+use tinyllama_runs::recording::{Library, RecordingError, documents};
+use tinyllama_runs::{Launcher, RunStart, Tape};
 use crate::tutor::TutorOptions;
 use tinyllama_contract::flags::{RunSpec, UsageError};
 
@@ -51,7 +51,7 @@ pub fn recorded(
     flags: &[String],
     case_move: Option<CaseMove>,
 ) -> Option<JobRecording> {
-    let of_run = |recording: &crate::recording::Recording| JobRecording {
+    let of_run = |recording: &tinyllama_runs::recording::Recording| JobRecording {
         id: recording.id.clone(),
         what: format!("{} {}", recording.target, recording.config),
         origin: recording.origin(),

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::analysis::roofline::KernelWork;
 use crate::lesson::CourseSource;
-use crate::recording;
-use crate::run::Launcher;
+use tinyllama_runs::recording;
+use tinyllama_runs::Launcher;
 use crate::session::SessionLocation;
 use tinyllama_base::locale;
 use tinyllama_contract::model::ModelConfig;

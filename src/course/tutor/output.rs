@@ -288,7 +288,7 @@ mod tests {
             "ablate",
             "scale",
         ] {
-            let document = &crate::recording::documents::find(id).unwrap().value;
+            let document = &tinyllama_runs::recording::documents::find(id).unwrap().value;
             let lines = lines(document, &[], 76);
             assert!(lines.len() > 5, "{id}: {lines:?}");
             assert!(lines.iter().all(|line| line.chars().count() <= 76), "{id}");

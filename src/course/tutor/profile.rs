@@ -13,7 +13,7 @@ use tinyllama_profile::read::Import;
 use tinyllama_profile::show::hotspots::GroupBy;
 use tinyllama_profile::show::parts::KernelParts;
 use tinyllama_profile::show::report::{ReportOptions, report};
-use crate::run::{FinishedRuns, RunExit, RunFolder, RunRecord};
+use tinyllama_runs::{FinishedRuns, RunExit, RunFolder, RunRecord};
 use crate::session::{Session, SessionError, StepRef};
 use crate::tutor::TutorOptions;
 use tinyllama_base::inside;

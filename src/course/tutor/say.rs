@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use crate::lesson::{Course, Quantity, Runs, exact, recorded};
-use crate::recording::label;
-use crate::run::event_text;
+use tinyllama_runs::recording::label;
+use tinyllama_runs::event_text;
 use crate::session::progress::progress;
 use crate::session::{LessonProgress, SessionState, StepProgress};
 use tinyllama_base::{duration, milliseconds, or_not_reported};

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::run::Processes;
+use tinyllama_runs::Processes;
 use crate::session::{Session, SessionError};
 
 /// A session that any thread can close, because any of them may end the tutor. Empty once it is closed.

@@ -13,8 +13,8 @@ use tinyllama_course::lesson::case::ANSWERS;
 use tinyllama_course::lesson::command::AcceptedFlags;
 use tinyllama_course::lesson::kinds::command::CommandStep;
 use tinyllama_course::lesson::{Case, CaseMove, LessonCommand, QuizAnswer, Verdict};
-use tinyllama_course::recording::documents;
-use tinyllama_course::run::{EndedRun, RunStart};
+use tinyllama_runs::recording::documents;
+use tinyllama_runs::{EndedRun, RunStart};
 use tinyllama_course::session::{Standing, StepRef, StepStatus};
 
 /// Flags that select the device.

@@ -4,7 +4,7 @@
 //! check also gets the values that a plausible fault would produce.
 
 use tinyllama_course::lesson::{Check, Term};
-use tinyllama_course::run::{Metric, Statistic};
+use tinyllama_runs::{Metric, Statistic};
 
 /// Loss of a model that gives each of the 1000 tokens of the usual vocabulary the same probability: ln 1000.
 const IGNORANT_LOSS: f64 = 6.907_755;

@@ -8,8 +8,8 @@ use crate::walk::LessonWalker;
 use tinyllama_course::lesson::kinds::compare::CompareStep;
 use tinyllama_course::lesson::{CommandOutputs, Quiz, QuizAnswer, RunName, Runs, live};
 use tinyllama_profile::read;
-use tinyllama_course::recording::documents;
-use tinyllama_course::run::Statistic;
+use tinyllama_runs::recording::documents;
+use tinyllama_runs::Statistic;
 
 impl LessonWalker<'_> {
     /// Checks that every live value is measured before a learner reads it.

@@ -12,9 +12,9 @@ use crate::visit::Visit;
 use crate::walk::LessonWalker;
 use tinyllama_contract::flags::RunSpec;
 use tinyllama_course::lesson::{Check, Verdict};
-use tinyllama_course::recording::{Library, RecordingSource};
-use tinyllama_course::run::Metric;
-use tinyllama_course::run::{Control, EndedRun, RunStart, RunUpdate, Speed, supervise};
+use tinyllama_runs::recording::{Library, RecordingSource};
+use tinyllama_runs::Metric;
+use tinyllama_runs::{Control, EndedRun, RunStart, RunUpdate, Speed, supervise};
 use tinyllama_course::session::turns::{self, TurnAction};
 use tinyllama_course::session::{CheckResultText, StepRef, is_complete};
 

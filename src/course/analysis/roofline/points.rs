@@ -2,7 +2,7 @@
 
 use crate::analysis::MeasuredRun;
 use crate::analysis::parts::{by_kind, is_forward};
-use crate::run::Metric;
+use tinyllama_runs::Metric;
 use tinyllama_base::roofline::{Grain, Point};
 use tinyllama_base::{milliseconds, percent};
 use tinyllama_contract::event::{Kernel, Kernels, Parts};

@@ -6,7 +6,7 @@ use crate::analysis::comparison::Side;
 use crate::analysis::parts::is_forward;
 use crate::analysis::relative::{RelativeTime, USUAL_MARGIN, middle};
 use crate::analysis::runner::MeasuredRun;
-use crate::run::Metric;
+use tinyllama_runs::Metric;
 use tinyllama_base::statistics::{Finding, LEAST_RUNS, Series};
 use tinyllama_base::{named, percent};
 

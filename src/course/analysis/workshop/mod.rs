@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 
 use super::comparison::ComparisonRow;
-use crate::run::MetricUnit;
+use tinyllama_runs::MetricUnit;
 use tinyllama_base::units::{or_not_reported, times};
 use tinyllama_contract::targets::Target;
 

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::run::Metric;
+use tinyllama_runs::Metric;
 use tinyllama_contract::event::{Body, Event};
 
 struct Fixed(HashMap<RunName, Vec<Measurements>>);

@@ -1,7 +1,7 @@
 //! Runs side by side.
 
 use super::*;
-use crate::run::Metric;
+use tinyllama_runs::Metric;
 
 #[derive(Clone, Debug)]
 pub struct CompareStep {

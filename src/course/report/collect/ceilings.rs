@@ -4,7 +4,7 @@ use crate::analysis::calibration::Calibration;
 use crate::analysis::gpus;
 use crate::analysis::roofline::{ceilings, product_units};
 use crate::report::document::{CeilingKind, CeilingLine};
-use crate::run::state_folder;
+use tinyllama_runs::state_folder;
 use crate::session::SessionLocation;
 use tinyllama_contract::Hello;
 

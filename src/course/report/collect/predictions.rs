@@ -1,7 +1,7 @@
 //! Guesses, and the measurements that followed.
 
 use crate::lesson::{Course, exact, recorded};
-use crate::recording::label;
+use tinyllama_runs::recording::label;
 use crate::report::Prediction;
 use crate::session::{MeasuredRuns, SessionState};
 

@@ -8,7 +8,7 @@ use tinyllama_profile::show::idle::idle;
 use tinyllama_profile::show::memory_chart::{self, MemoryChart};
 use tinyllama_profile::show::parts::KernelParts;
 use crate::report::{HotspotRow, ProfileReport};
-use crate::run::FinishedRuns;
+use tinyllama_runs::FinishedRuns;
 use crate::session::SessionState;
 use tinyllama_base::inside;
 

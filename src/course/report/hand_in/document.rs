@@ -17,7 +17,7 @@ use crate::lesson::Course;
 use crate::report::collect::MOST_STREAM_BYTES;
 use crate::report::collect::ceilings::STALE;
 use crate::report::{CollectOptions, HandInError, HandInFindings, Report, collect, some_of};
-use crate::run::{FinishedRuns, RunExit};
+use tinyllama_runs::{FinishedRuns, RunExit};
 use crate::session::earlier::{self, StoredLog};
 use crate::session::runs::events_file;
 use crate::session::{SessionError, SessionLocation, SessionState, check_name};

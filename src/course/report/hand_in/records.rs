@@ -7,7 +7,7 @@ use time::{Duration, OffsetDateTime};
 
 use crate::lesson::{Course, Quiz, QuizAnswer, Step};
 use crate::report::some_of;
-use crate::run::FinishedRuns;
+use tinyllama_runs::FinishedRuns;
 use crate::session::earlier::StoredLog;
 use crate::session::{
     AnswerGiven, MeasuredRuns, Record, Scan, SessionEvent, SessionState, StepRef, is_complete,

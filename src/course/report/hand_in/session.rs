@@ -7,7 +7,7 @@ use super::history::EarlierRecords;
 use super::records;
 use crate::lesson::Course;
 use crate::report::{HandInError, HandInFindings, some_of};
-use crate::run::{ENERGY, FinishedRun, FinishedRuns, RunExit};
+use tinyllama_runs::{ENERGY, FinishedRun, FinishedRuns, RunExit};
 use crate::session::earlier::{StoredLog, logs};
 use crate::session::runs::events_file;
 use crate::session::{MOST_LOG_BYTES, RunEntry, Scan, SessionError, SessionState, chain};

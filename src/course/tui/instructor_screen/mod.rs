@@ -37,7 +37,7 @@ use crate::instructor::carry_out::carry_out;
 use crate::instructor::{Class, Dashboard, Prompt, views};
 use crate::lesson::Course;
 use crate::report::{CollectOptions, collect, markdown};
-use crate::run::Processes;
+use tinyllama_runs::Processes;
 use crate::session::{StepRef, class_file};
 use crate::tui::{PageText, Pane, Panel, Screenful, Theme, Tone, view, width};
 use crate::tutor::PanelAction;

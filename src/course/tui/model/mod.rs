@@ -18,7 +18,7 @@ use self::overlay::Overlay;
 use self::run::{RunPhase, TutorRun};
 use self::step::StepView;
 use crate::lesson::{CaseMove, Course, Lesson, Step};
-use crate::recording::Library;
+use tinyllama_runs::recording::Library;
 use crate::session::{MeasuredRuns, SessionState, StepProgress, StepRef};
 use crate::tui::{Effect, Effects, Highlighter, KeyMap, Message, Panel, RunId, TaskContext, Theme};
 use crate::tutor::document::{MenuAction, MenuLine, StepContext};

@@ -1,7 +1,7 @@
 //! A run that the learner asked for.
 
 use crate::lesson::Job;
-use crate::run::Speed;
+use tinyllama_runs::Speed;
 use crate::session::StepRef;
 use crate::tui::{RunId, RunView};
 use crate::tutor::RunEnding;

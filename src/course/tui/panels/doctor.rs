@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use ratatui::text::Line;
 
-use crate::run::launcher;
+use tinyllama_runs::launcher;
 use crate::tui::model::log::LoggedKind;
 use crate::tui::{Effects, Handler, KeyBinding, Model, PageText, Panel, TaskContext, TextPage};
 use crate::tutor::Action;

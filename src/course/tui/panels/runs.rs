@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::lesson::Verdict;
-use crate::recording::label;
-use crate::run::{FinishedRun, RunExit};
+use tinyllama_runs::recording::label;
+use tinyllama_runs::{FinishedRun, RunExit};
 use crate::session::stored_runs::{kept, prunable, remove};
 use crate::session::{StoredRun, read_only};
 use crate::tui::{

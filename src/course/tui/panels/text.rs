@@ -4,7 +4,7 @@ use ratatui::prelude::{Line, Span, Style};
 use unicode_truncate::UnicodeTruncateStr;
 use unicode_width::UnicodeWidthStr;
 
-use crate::run::Metric;
+use tinyllama_runs::Metric;
 use crate::tui::{LONGEST_LINE, Theme, hanging, wrap};
 
 /// Replaces an unknown figure, which never becomes 0.
@@ -119,7 +119,7 @@ pub fn bar(share: f64, columns: usize, theme: &Theme) -> (String, String) {
 
 /// A number without unit, because the heading above it names the unit.
 pub fn plain_number(value: f64) -> String {
-    let shown = crate::run::MetricUnit::Count("").show(value);
+    let shown = tinyllama_runs::MetricUnit::Count("").show(value);
     shown.trim_end().to_owned()
 }
 

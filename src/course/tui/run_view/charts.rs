@@ -3,7 +3,7 @@
 use super::curves::{Chart, Curve};
 use super::history::FigureHistory;
 use super::state::RunState;
-use crate::run::Metric;
+use tinyllama_runs::Metric;
 use crate::tui::{
     NOT_REPORTED, PARTS_OF_A_STEP, Pane, Plot, PlotAxis, PlotSeries, PlotShape, milliseconds,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::run::{Metric, MetricUnit};
+use tinyllama_runs::{Metric, MetricUnit};
 use crate::session::runs::MOST_ROUNDS;
 use crate::tui::duration;
 

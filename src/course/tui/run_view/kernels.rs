@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use ratatui::text::Line;
 
 use super::state::RunState;
-use crate::run::MetricUnit;
+use tinyllama_runs::MetricUnit;
 use crate::tui::{
     Cell, Cursor, Pane, PanelCommand, TableView, Theme, Tone, count, milliseconds, name_lines,
     paragraph, plain_number,

@@ -1,7 +1,7 @@
 //! Figures that are known so far: from the summary once it is there, before that from the latest steps.
 
 use super::state::RunState;
-use crate::run::Metric;
+use tinyllama_runs::Metric;
 
 use crate::tui::PARTS_OF_A_STEP;
 

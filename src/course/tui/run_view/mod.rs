@@ -27,7 +27,7 @@ use self::kernels::KernelTableView;
 use self::state::RunState;
 use super::panels::table::TableView;
 use tinyllama_profile::live::GpuStatus;
-use crate::run::{Line as RunLine, steps};
+use tinyllama_runs::{Line as RunLine, steps};
 use crate::session::CheckResultText;
 use crate::tui::{Cursor, Pane, Panel, PanelCommand, Tabs, paragraph};
 use crate::tutor::PanelAction;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use crate::run::{EVENTS, RunRecord, read_line, stderr_tail};
+use tinyllama_runs::{EVENTS, RunRecord, read_line, stderr_tail};
 use crate::tui::{RunContext, RunView};
 use crate::tutor::RunEnding;
 

@@ -167,7 +167,7 @@ fn verdicts(state: &RunState, wide: u16, has_room: bool, theme: &Theme) -> Vec<L
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::MetricUnit;
+    use tinyllama_runs::MetricUnit;
 
     #[test]
     fn large_figures_are_those_of_the_text_and_its_unit_is_small() {

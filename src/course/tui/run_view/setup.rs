@@ -3,8 +3,8 @@
 use ratatui::text::{Line, Span};
 
 use super::state::RunState;
-use crate::run::Metric;
-use crate::run::event_text;
+use tinyllama_runs::Metric;
+use tinyllama_runs::event_text;
 use crate::tui::{Theme, duration, grouped, labelled};
 use tinyllama_base::{bytes_or_not, or_not_reported};
 use tinyllama_contract::Hello;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use super::gpu::GpuTrack;
 use super::history::{FigureHistory, RECENT};
 use super::journal::{Journal, Voice};
-use crate::run::Metric;
-use crate::run::{Line, event_text};
+use tinyllama_runs::Metric;
+use tinyllama_runs::{Line, event_text};
 use crate::session::CheckResultText;
 use crate::tui::RunContext;
 use crate::tutor::RunEnding;
@@ -206,7 +206,7 @@ impl RunState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::read_line;
+    use tinyllama_runs::read_line;
     use crate::session::event::RunExit;
     use crate::tui::run_view::tests::ended;
 

@@ -3,8 +3,8 @@
 use ratatui::prelude::{Buffer, Rect};
 
 use super::*;
-use crate::run::read_line;
-use crate::run::{Metric, MetricUnit};
+use tinyllama_runs::read_line;
+use tinyllama_runs::{Metric, MetricUnit};
 use crate::session::RunExit;
 use crate::tui::{Theme, sheet};
 use tinyllama_contract::Body;

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-use crate::run::launcher;
+use tinyllama_runs::launcher;
 use crate::session::SessionLocation;
 use crate::tui::update::profiler::send_import;
 use crate::tui::{BackgroundTask, HandOver, Message, ProfileMessage, TaskContext};

@@ -27,8 +27,8 @@ use super::update::{begin, update};
 use super::view::draw;
 use crate::lesson::Course;
 use crate::lesson::Job;
-use crate::recording::Library;
-use crate::run::{Control, Processes, RunStart, Speed};
+use tinyllama_runs::recording::Library;
+use tinyllama_runs::{Control, Processes, RunStart, Speed};
 use crate::session::turns::{self, Repeat};
 use crate::session::{Session, SessionError, SessionState};
 use crate::tui::{

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::run::{Control, RunStart, RunUpdate, supervise};
+use tinyllama_runs::{Control, RunStart, RunUpdate, supervise};
 use crate::tui::{Message, RunId, TaskContext};
 use crate::tutor::RunEnding;
 use crate::tutor::prepare::PauseGuard;

@@ -21,7 +21,7 @@ use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::prelude::{Buffer, Position, Rect};
 
 use super::hyperlinks::{self, ScreenLink};
-use crate::run::Processes;
+use tinyllama_runs::Processes;
 use crate::tutor::SharedSession;
 
 /// The output that a screen is written to.

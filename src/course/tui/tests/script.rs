@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use crate::lesson::{Course, CourseSource};
-use crate::recording::{self, Library};
-use crate::run::{RunUpdate, read_line};
+use tinyllama_runs::recording::{self, Library};
+use tinyllama_runs::{RunUpdate, read_line};
 use crate::session::event::{RunExit, StepRef};
 use crate::session::{Session, SessionLocation};
 use crate::tui::Theme;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::runs;
-use crate::run::Speed;
+use tinyllama_runs::Speed;
 use crate::session::StepRef;
 use crate::tui::{Effect, Effects, Model, OpenStep, PlayedRecording, RunPhase};
 use crate::tutor::JobRecording;

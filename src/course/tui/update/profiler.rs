@@ -9,7 +9,7 @@ use tinyllama_profile::run::{
     FinishedProfiler, ProfilerEnding, ProfilerOutput, RunError, run as run_profiler,
 };
 use tinyllama_profile::show::parts::KernelParts;
-use crate::run::signal_name;
+use tinyllama_runs::signal_name;
 use crate::session::StepRef;
 use crate::tui::{BackgroundTask, Effect, Message, ProfileMessage, TaskContext};
 use crate::tutor::folder_for;

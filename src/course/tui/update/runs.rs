@@ -2,10 +2,10 @@
 
 use crate::lesson::Job;
 use crate::lesson::{FIXED, Runs, Step};
-use crate::recording::label;
-use crate::run::Metric;
-use crate::run::RunUpdate;
-use crate::run::metric::Statistic;
+use tinyllama_runs::recording::label;
+use tinyllama_runs::Metric;
+use tinyllama_runs::RunUpdate;
+use tinyllama_runs::metric::Statistic;
 use crate::session::{MeasuredRuns, StepRef};
 use crate::tui::{
     BackgroundTask, Confirm, Effect, Effects, LearnerPrediction, Message, Model, Overlay,

@@ -2,7 +2,7 @@
 
 use ratatui::prelude::{Line, Style};
 
-use crate::run::Speed;
+use tinyllama_runs::Speed;
 use crate::tui::panels::messages;
 use crate::tui::{
     Area, FocusedScreen, Model, OutlineRow, Pane, PlayedRecording, RunPhase, TutorRun, paragraph,

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::draw;
 use crate::lesson::{Course, CourseSource, MarkedAnswer, Quiz, QuizAnswer, Step, Verdict};
-use crate::recording::documents;
+use tinyllama_runs::recording::documents;
 use crate::session::kernel::CheckedKernel;
 use crate::session::{CheckResultText, MeasuredRuns, SessionState, StepRef};
 use crate::tui::message::{Message, News, Reply};

@@ -3,7 +3,7 @@
 use super::*;
 use crate::lesson::kinds::command::CommandStep;
 use crate::lesson::{CommandOutputs, Runs};
-use crate::recording::label;
+use tinyllama_runs::recording::label;
 use crate::session::MeasuredRuns;
 
 impl StepBehavior for CommandStep {

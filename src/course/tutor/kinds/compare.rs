@@ -3,7 +3,7 @@
 use super::*;
 use crate::lesson::Runs;
 use crate::lesson::kinds::compare::CompareStep;
-use crate::run::Statistic;
+use tinyllama_runs::Statistic;
 use tinyllama_base::or_not_reported;
 
 impl StepBehavior for CompareStep {

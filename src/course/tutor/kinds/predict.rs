@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::lesson::kinds::predict::PredictStep;
-use crate::run::MetricUnit;
+use tinyllama_runs::MetricUnit;
 use crate::tutor::say;
 
 impl StepBehavior for PredictStep {

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::lesson::kinds::run::RunStep;
-use crate::recording::label;
-use crate::run::MetricUnit;
+use tinyllama_runs::recording::label;
+use tinyllama_runs::MetricUnit;
 use crate::session::RunExit;
 use tinyllama_base::moment;
 

@@ -3,7 +3,7 @@
 use ratatui::prelude::{Line, Span, Style};
 
 use super::figures::{labels, value};
-use crate::run::Metric;
+use tinyllama_runs::Metric;
 use crate::tui::{ComparedRun, PARTS_OF_A_STEP, Theme, milliseconds, paragraph, width};
 
 /// A heading that explains the letters, then one line per run. Empty if no run has a step time.

@@ -3,8 +3,8 @@
 use ratatui::text::{Line, Span};
 
 use crate::analysis::relative::{RelativeTime, USUAL_CONFIDENCE, USUAL_MARGIN, middle};
-use crate::recording::label;
-use crate::run::{Metric, Statistic};
+use tinyllama_runs::recording::label;
+use tinyllama_runs::{Metric, Statistic};
 use crate::tui::{
     Cell, ComparedRun, NOT_REPORTED, TableView, Theme, Tone, cut, labelled, paragraph, width,
 };

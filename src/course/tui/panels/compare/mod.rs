@@ -9,7 +9,7 @@ use std::cell::Cell;
 
 use ratatui::text::Line;
 
-use crate::run::{Measurements, Metric};
+use tinyllama_runs::{Measurements, Metric};
 use crate::tui::{Cursor, Pane, Panel, PanelCommand, TableView, Tabs, Theme};
 use crate::tutor::PanelAction;
 

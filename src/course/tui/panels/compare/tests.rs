@@ -1,8 +1,8 @@
 use ratatui::prelude::{Buffer, Rect};
 
 use super::*;
-use crate::run::Line as RunLine;
-use crate::run::read_line;
+use tinyllama_runs::Line as RunLine;
+use tinyllama_runs::read_line;
 use crate::tui::sheet;
 
 /// A run whose steps take `ms` with a variation of `spread`, with or without parts.

@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 
 use super::{FigurePage, LABEL, three_digits};
 use tinyllama_profile::live::GpuStatus;
-use crate::run::Metric;
+use tinyllama_runs::Metric;
 use crate::tui::panels::text::{labelled, plus_minus};
 use crate::tui::run_view::gpu::Chosen;
 use crate::tui::run_view::measured::measured;

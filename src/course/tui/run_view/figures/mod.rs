@@ -7,7 +7,7 @@ use ratatui::prelude::{Line, Span, Style};
 
 use super::measured::{MedianStepTime, measured, middle};
 use super::state::RunState;
-use crate::run::Metric;
+use tinyllama_runs::Metric;
 use crate::tui::{NOT_REPORTED, Theme, bar, labelled, milliseconds, paragraph, width};
 use tinyllama_base::{Interval, factor, percent};
 use tinyllama_contract::Synchronize;

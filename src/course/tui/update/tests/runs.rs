@@ -1,7 +1,7 @@
 //! Runs and recordings: failures, stops, flags, verdicts.
 
 use super::*;
-use crate::recording::{Library, RecordingSource};
+use tinyllama_runs::recording::{Library, RecordingSource};
 use crate::session::SessionEvent;
 
 #[test]

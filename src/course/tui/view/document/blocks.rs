@@ -3,7 +3,7 @@
 use ratatui::prelude::Span;
 
 use super::StepWriter;
-use crate::recording::label;
+use tinyllama_runs::recording::label;
 use crate::tui::{RunPhase, markdown, wrap};
 use crate::tutor::Action;
 use crate::tutor::document::{Block, Mark, MenuLine, Tone};

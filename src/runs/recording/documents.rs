@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use time::Date;
 
-use crate::run::Tape;
+use crate::Tape;
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../assets/analysis");
 

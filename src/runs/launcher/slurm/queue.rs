@@ -5,8 +5,8 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use crate::run::launcher::error::LaunchError;
-use crate::run::launcher::local_end::EventWriter;
+use crate::launcher::error::LaunchError;
+use crate::launcher::local_end::EventWriter;
 use tinyllama_base::unix_time;
 
 /// A job in Slurm's queue.

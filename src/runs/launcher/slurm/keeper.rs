@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::allocation::SlurmAllocation;
-use crate::run::Launcher;
-use crate::run::launcher::local_end::end_signals;
+use crate::Launcher;
+use crate::launcher::local_end::end_signals;
 
 const IDLE_MINUTES: u32 = 15;
 
@@ -27,7 +27,7 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    pub(in crate::run::launcher) fn start(launcher: &Launcher) -> io::Result<Self> {
+    pub(in crate::launcher) fn start(launcher: &Launcher) -> io::Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("tinyllama-slurm-")
             .tempdir()?;

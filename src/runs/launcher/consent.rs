@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use uzers::{get_effective_uid, get_user_by_uid};
 
 use super::Settings;
-use crate::run::state_folder;
+use crate::state_folder;
 use tinyllama_base::{create_private, plain, replace, untrusted};
 use tinyllama_contract::flags::UsageError;
 

@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::*;
-use crate::run::play::{Playhead, Speed};
+use crate::play::{Playhead, Speed};
 use tinyllama_contract::event::{Body, Event};
 use tinyllama_contract::targets;
 

@@ -172,7 +172,7 @@ impl EnergyMeter {
 mod tests {
     use super::*;
     use tinyllama_profile::live::GpuStatusSource;
-    use crate::run::{Line, read_line};
+    use crate::{Line, read_line};
 
     struct Steady(usize);
 

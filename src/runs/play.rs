@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::control::RunActivity;
 use super::supervise::NextLine;
-use crate::run::Control;
+use crate::Control;
 
 /// A multiple of the original speed. An infinite one means no waiting at all.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
-use crate::run::{Line, Measurements, Metric, RunEnergy, RunRecord, Statistic, read_line};
+use crate::{Line, Measurements, Metric, RunEnergy, RunRecord, Statistic, read_line};
 use tinyllama_base::if_there;
 use tinyllama_base::untrusted::BoundedLines;
 use tinyllama_contract::event::{Body, Event, FinalDocument};
@@ -167,7 +167,7 @@ impl FinishedRuns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::RunFolder;
+    use crate::RunFolder;
 
     #[test]
     fn a_finished_run_is_read_once_and_never_where_it_was_heard() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::run::{Metric, Statistic};
+use crate::{Metric, Statistic};
 use tinyllama_base::Series;
 use tinyllama_contract::{Body, Event};
 
@@ -107,7 +107,7 @@ impl Measurements {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{Line, read_line};
+    use crate::{Line, read_line};
 
     const STREAM: &str = r#"{"t":0.1,"event":"step","n":1,"of":3,"measured":false,"loss":7.0,"total_ms":900.0,"forward_ms":null,"backward_ms":null,"optimizer_ms":null,"synchronized":true,"launches":null,"bytes_in_use":null,"bytes_reserved":null,"samples_per_s":1.0}
 a line some library printed

@@ -17,7 +17,7 @@ use super::control::RunActivity;
 use super::energy::EnergyMeter;
 use super::folder::STDERR;
 use tinyllama_profile::live::GpuStatus;
-use crate::run::{
+use crate::{
     Control, FinishedRun, Line, NotStarted, Player, RunExit, RunFolder, RunStart, each_line,
 };
 use tinyllama_base::create_private_file;
@@ -343,9 +343,9 @@ fn tail(path: &Path, count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::Tape;
-    use crate::run::folder::RunRecord;
-    use crate::run::play::Speed;
+    use crate::Tape;
+    use crate::folder::RunRecord;
+    use crate::play::Speed;
 
     fn note(t: f64) -> (f64, String) {
         let line = format!(r#"{{"t":{t},"event":"note","message":"at {t}"}}"#);

@@ -9,7 +9,7 @@ use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::run::{EVENTS, FinishedRun, Line, RunEnergy, read_line};
+use crate::{EVENTS, FinishedRun, Line, RunEnergy, read_line};
 use tinyllama_base::{create_private, create_private_file, replace, unix_time, untrusted};
 use tinyllama_contract::{Failure, Hello, Summary};
 

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use super::array::ARRAYS;
 use super::{SUBMITTED, queue};
-use crate::run::launcher::error::LaunchError;
-use crate::run::launcher::local_end::EventWriter;
+use crate::launcher::error::LaunchError;
+use crate::launcher::local_end::EventWriter;
 use tinyllama_base::replace;
 
 /// Script that occupies the allocation until it is given back.

@@ -20,7 +20,7 @@ use signal_hook::iterator::Signals;
 use super::VARIABLE;
 use super::mark::StreamMark;
 use super::stream::{RunStream, StreamPiece};
-use crate::run::{each_line, signal_group, state_folder};
+use crate::{each_line, signal_group, state_folder};
 use tinyllama_base::host_name;
 use tinyllama_contract::event::NODES;
 

@@ -22,7 +22,7 @@ use time::format_description::StaticFormatDescription;
 use time::macros::format_description;
 
 pub use self::error::RecordingError;
-use crate::run::{FinishedRun, Line, Tape, read_line};
+use crate::{FinishedRun, Line, Tape, read_line};
 use tinyllama_base::untrusted;
 use tinyllama_contract::flags::{Flag, split};
 use tinyllama_contract::targets::Target;

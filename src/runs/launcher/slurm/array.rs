@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::{SUBMITTED, queue, resource_flags};
-use crate::run::Launcher;
-use crate::run::launcher::remote_end::{RemoteEnd, stream};
-use crate::run::launcher::{launch, local_end, wrap};
+use crate::Launcher;
+use crate::launcher::remote_end::{RemoteEnd, stream};
+use crate::launcher::{launch, local_end, wrap};
 use tinyllama_base::{create_private, replace, untrusted};
 
 /// The script runs its arguments, which `sbatch` received after it.
@@ -22,7 +22,7 @@ pub(super) const ARRAYS: &str = "arrays";
 
 /// Submits command lines of this program, of which at most `at_once` run at a time. Returns for each the arguments that
 /// wait for it here.
-pub(in crate::run::launcher) fn submit(
+pub(in crate::launcher) fn submit(
     launcher: &Launcher,
     pieces: &[Vec<OsString>],
     at_once: usize,
@@ -101,7 +101,7 @@ pub fn run_piece(name: &Path) -> Result<()> {
 }
 
 /// Reads the error stream of a piece and deletes its file.
-pub(in crate::run::launcher) fn take_errors(stream: &Path) -> Vec<u8> {
+pub(in crate::launcher) fn take_errors(stream: &Path) -> Vec<u8> {
     let path: PathBuf = stream.with_extension("err");
     let text = untrusted::read(&path, MOST_BYTES).unwrap_or_default();
     // The file may not exist.

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::start::printable;
 use super::supervise::ChildProcess;
-use crate::run::{Control, RunFolder};
+use crate::{Control, RunFolder};
 use tinyllama_contract::turns;
 
 /// One of the two runs. The second starts together with the first. Its output is kept until it is supervised, too.

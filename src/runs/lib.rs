@@ -3,6 +3,7 @@
 //! A run's start is a value ([`RunStart`]): a command behind a launcher, or a recording to play. [`supervise`] turns either
 //! into a [`FinishedRun`] with its own folder, for any observer.
 
+pub mod recording;
 pub mod children;
 mod control;
 pub mod energy;

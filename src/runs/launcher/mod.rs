@@ -22,7 +22,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 
 use super::round::RoundRun;
-use crate::run::RunStart;
+use crate::RunStart;
 pub use settings::Settings;
 pub use slurm::{array, keeper};
 use tinyllama_contract::Synchronize;
