@@ -26,7 +26,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tempfile::TempDir;
-use tinyllama_course::analysis::{Baseline, Calibration};
+use tinyllama_analysis::{Baseline, Calibration};
 use tinyllama_course::lesson::{Course, CourseSource, Style};
 use tinyllama_profile::{GroupBy, KernelParts, ReportOptions, import, report};
 use tinyllama_runs::recording::{self, Library};

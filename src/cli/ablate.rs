@@ -11,9 +11,9 @@ use tinyllama_base::statistics::{Finding, Series};
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::{percent, signed_percent, times, whole_percent};
 use tinyllama_contract::flags::{RunSpec, UsageError};
-use tinyllama_course::analysis::ablation::{Ablation, States, SwitchEffect, analyse};
-use tinyllama_course::analysis::comparison::total_series;
-use tinyllama_course::analysis::{RunFailure, RunVariant};
+use tinyllama_analysis::ablation::{Ablation, States, SwitchEffect, analyse};
+use tinyllama_analysis::comparison::total_series;
+use tinyllama_analysis::{RunFailure, RunVariant};
 
 /// With more switches there would be more than 64 combinations.
 const MOST_SWITCHES: usize = 6;

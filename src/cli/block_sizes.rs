@@ -9,7 +9,7 @@ use tinyllama_kernels::tunables;
 use tinyllama_contract::event::Hello;
 use tinyllama_contract::flags::BlockSize;
 use tinyllama_contract::flags::UsageError;
-use tinyllama_course::analysis::tuning::{TakenOver, Tuned};
+use tinyllama_analysis::tuning::{TakenOver, Tuned};
 use tinyllama_runs::folder;
 use tinyllama_engine::targets::Target;
 use tinyllama_engine::train::TrainingOptions;

@@ -11,8 +11,8 @@ use super::analysis::{AlreadyReported, Analysis, AnalysisPage, AnalysisResult};
 use tinyllama_base::NOT_REPORTED;
 use tinyllama_base::clock::unix_time;
 use tinyllama_contract::flags::UsageError;
-use tinyllama_course::analysis::calibration::{Calibration, VERSION};
-use tinyllama_course::analysis::gpus::{self, DataSheet};
+use tinyllama_analysis::calibration::{Calibration, VERSION};
+use tinyllama_analysis::gpus::{self, DataSheet};
 use tinyllama_runs::{Launcher, NotStarted, RunExit, folder};
 use tinyllama_engine::device::{BackendChoice, ceilings};
 

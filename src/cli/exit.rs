@@ -10,7 +10,7 @@ use tinyllama_base::untrusted::{plain, plain_lines};
 use tinyllama_contract::event::FailureCode;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_contract::model::ConfigError;
-use tinyllama_course::analysis::RunFailure;
+use tinyllama_analysis::RunFailure;
 use tinyllama_workbench::compiled::compiler::CompilerError;
 use tinyllama_course::instructor::ClassError;
 use tinyllama_course::instructor::scope::ScopeError;

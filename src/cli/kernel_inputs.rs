@@ -2,7 +2,7 @@
 
 use tinyllama_kernel_catalog::KERNELS;
 
-use tinyllama_course::analysis::roofline::KernelWork;
+use tinyllama_analysis::roofline::KernelWork;
 use tinyllama_engine::model::{ModelConfig, kernels};
 
 /// Operations and bytes of one run of each kernel pass in a model.

@@ -15,13 +15,13 @@ use tinyllama_base::units::{bytes, milliseconds, percent, rate, rounded, signed_
 use tinyllama_contract::ElementType;
 use tinyllama_contract::event::Hello;
 use tinyllama_contract::flags::{RunSpec, UsageError};
-use tinyllama_course::analysis::calibration::Calibration;
-use tinyllama_course::analysis::comparison::{peak_bytes, step_ms};
-use tinyllama_course::analysis::prediction::{
+use tinyllama_analysis::calibration::Calibration;
+use tinyllama_analysis::comparison::{peak_bytes, step_ms};
+use tinyllama_analysis::prediction::{
     Coefficients, Features, Form, LEAST_CONFIGURATIONS, Observation, TimeModel, launches, merged,
 };
-use tinyllama_course::analysis::ranks::{Link, WireTime};
-use tinyllama_course::analysis::{MeasuredRun, RunFailure, RunVariant};
+use tinyllama_analysis::ranks::{Link, WireTime};
+use tinyllama_analysis::{MeasuredRun, RunFailure, RunVariant};
 use tinyllama_runs::folder;
 use tinyllama_engine::model::ModelConfig;
 use tinyllama_engine::targets::v4;

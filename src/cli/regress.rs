@@ -13,11 +13,11 @@ use super::analysis::{
 use tinyllama_base::clock::unix_time;
 use tinyllama_base::table::TableColumns;
 use tinyllama_contract::flags::{RunSpec, UsageError};
-use tinyllama_course::analysis::comparison::{paths, total_series};
-use tinyllama_course::analysis::regression::{
+use tinyllama_analysis::comparison::{paths, total_series};
+use tinyllama_analysis::regression::{
     Baseline, FigureOutcome, RegressionFigure, RegressionVerdict, RunFigures, check, check_speedup,
 };
-use tinyllama_course::analysis::{MeasuredRun, RunVariant};
+use tinyllama_analysis::{MeasuredRun, RunVariant};
 
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:

@@ -10,10 +10,10 @@ use super::analysis::{
 };
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{human_bytes, number};
-use tinyllama_course::analysis::comparison::total_series;
-use tinyllama_course::analysis::relative::{RelativeTime, USUAL_MARGIN};
-use tinyllama_course::analysis::scaling::{ScalingCell, ScalingPoint, Size, TargetScale, growths};
-use tinyllama_course::analysis::workshop::{self, ClaimComparison};
+use tinyllama_analysis::comparison::total_series;
+use tinyllama_analysis::relative::{RelativeTime, USUAL_MARGIN};
+use tinyllama_analysis::scaling::{ScalingCell, ScalingPoint, Size, TargetScale, growths};
+use tinyllama_analysis::workshop::{self, ClaimComparison};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("rounds", |rounds| rounds.default_value("1")), after_help = r"Examples:

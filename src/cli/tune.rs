@@ -15,13 +15,13 @@ use tinyllama_base::statistics::Finding;
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::units::number;
 use tinyllama_contract::flags::{RunSpec, UsageError};
-use tinyllama_course::analysis::comparison::{step_ms, total_series};
-use tinyllama_course::analysis::relative::{RelativeTime, USUAL_MARGIN, middle};
-use tinyllama_course::analysis::tuning::{
+use tinyllama_analysis::comparison::{step_ms, total_series};
+use tinyllama_analysis::relative::{RelativeTime, USUAL_MARGIN, middle};
+use tinyllama_analysis::tuning::{
     BLOCK_SIZE, FlagChoice, FlagSet, SearchStrategy, TriedCandidate, Tuned, TunedTarget,
     candidates, disagreement, finalists,
 };
-use tinyllama_course::analysis::{MeasuredRun, RunFailure, RunVariant};
+use tinyllama_analysis::{MeasuredRun, RunFailure, RunVariant};
 use tinyllama_runs::folder;
 
 const DTYPE: &str = "--dtype=";

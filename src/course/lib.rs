@@ -12,7 +12,6 @@
 //! assert!(course.lessons().count() > 10);
 //! ```
 
-pub mod analysis;
 pub mod instructor;
 pub mod lesson;
 pub mod plain;

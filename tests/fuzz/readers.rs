@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tempfile::TempDir;
-use tinyllama_course::analysis::{Baseline, Calibration};
+use tinyllama_analysis::{Baseline, Calibration};
 use tinyllama_course::lesson::{Course, CourseSource, Style};
 use tinyllama_profile::{GroupBy, KernelParts, ReportOptions, import, report};
 use tinyllama_runs::recording::{Library, RecordingSource};

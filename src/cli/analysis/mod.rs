@@ -22,7 +22,7 @@ pub use stored_run::stored_run;
 pub use tinyllama_base::units::plural;
 
 use super::Exit;
-use tinyllama_course::analysis::RunFailure;
+use tinyllama_analysis::RunFailure;
 
 /// A command that measures or compares: its flags, and the function that answers.
 pub trait Analysis: Args {

@@ -15,7 +15,7 @@ use crate::cli::Exit;
 use crate::cli::run_printers::spinner;
 use tinyllama_base::duration;
 use tinyllama_contract::event::{Body, Event};
-use tinyllama_course::analysis::{Pool, Runner, Stop};
+use tinyllama_analysis::{Pool, Runner, Stop};
 use tinyllama_runs::{Launcher, folder};
 
 /// Executes runs one at a time, and shows their progress.

@@ -1,8 +1,8 @@
 //! Runs that take turns: every variant once per round, so that a drift over minutes affects all of them.
 
 use super::AnalysisRunner;
-use tinyllama_course::analysis::runner::{FailedRun, MeasuredRun, RunFailure, RunVariant};
-use tinyllama_course::analysis::sweep;
+use tinyllama_analysis::runner::{FailedRun, MeasuredRun, RunFailure, RunVariant};
+use tinyllama_analysis::sweep;
 
 impl AnalysisRunner {
     /// Runs every variant once per round. The result has the runs of each variant by round.

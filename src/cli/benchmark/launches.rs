@@ -8,7 +8,7 @@ use crate::cli::analysis::{Analysis, AnalysisPage, AnalysisResult};
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{number, percent};
 use tinyllama_contract::flags::TrainingArgs;
-use tinyllama_course::analysis::calibration::{Calibration, Level};
+use tinyllama_analysis::calibration::{Calibration, Level};
 use tinyllama_runs::folder;
 use tinyllama_engine::model::Weights;
 use tinyllama_engine::targets::v4::{

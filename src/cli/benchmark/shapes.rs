@@ -11,7 +11,7 @@ use crate::cli::analysis::{
 };
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::units::{factor, human_bytes, number};
-use tinyllama_course::analysis::scaling::{ScalingPoint, Size};
+use tinyllama_analysis::scaling::{ScalingPoint, Size};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("lengths", |lengths| lengths.default_value("128")))]

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use tinyllama_base::statistics::Series;
 use tinyllama_contract::flags::UsageError;
-use tinyllama_course::analysis::comparison::ComparisonRow;
-use tinyllama_course::analysis::relative::{RelativeTime, USUAL_MARGIN};
+use tinyllama_analysis::comparison::ComparisonRow;
+use tinyllama_analysis::relative::{RelativeTime, USUAL_MARGIN};
 
 /// A note about these figures for the reader.
 pub const NOTE: &str = "other programs ran once, before the first round, and timed themselves: a ratio with them has no interval";

@@ -10,7 +10,7 @@ use crate::cli::analysis::{AnalysisRunner, TIMED};
 use tinyllama_base::statistics::median;
 use tinyllama_base::untrusted::plain;
 use tinyllama_contract::flags::RunSpec;
-use tinyllama_course::analysis::{MeasuredRun, RunFailure, RunVariant};
+use tinyllama_analysis::{MeasuredRun, RunFailure, RunVariant};
 use tinyllama_course::instructor::ladder::{BestRun, ladder};
 use tinyllama_course::lesson::refused_flag;
 use tinyllama_runs::Launcher;

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use crate::cli::run_printers::LinePrinter;
-use tinyllama_course::analysis::comparison::Side;
+use tinyllama_analysis::comparison::Side;
 use tinyllama_runs::{Line, read_line};
 use tinyllama_engine::train::EventSink;
 

@@ -16,7 +16,7 @@ use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::{or_not_reported, percent};
 use tinyllama_contract::ceilings::{DeviceCeilings, Level};
 use tinyllama_contract::flags::UsageError;
-use tinyllama_course::analysis::calibration::Calibration;
+use tinyllama_analysis::calibration::Calibration;
 use tinyllama_runs::folder;
 use tinyllama_course::session::SessionEvent;
 use tinyllama_course::session::event::KernelTime;

@@ -18,7 +18,7 @@ use std::sync::{Arc, LazyLock};
 use serde::Deserialize;
 
 use super::figure::show as show_value;
-use crate::analysis::gpus;
+use tinyllama_analysis::gpus;
 use crate::lesson::{
     CommandOutputs, OutputFigure, Quantity, RunName, Runs, Undecided, exact, recorded,
 };

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::parts::{PartSum, by_kind};
+use tinyllama_analysis::parts::{PartSum, by_kind};
 use crate::lesson::Verdict;
 use crate::session::progress::PathProgress;
 use tinyllama_base::NOT_REPORTED;

@@ -1,6 +1,6 @@
 //! The roofline of a report: the parts of a step and their device's ceilings.
 
-use crate::analysis::roofline::{has_products, named};
+use tinyllama_analysis::roofline::{has_products, named};
 use crate::report::Work;
 use tinyllama_base::roofline::{CeilingSource, Grain};
 use tinyllama_base::{Ceilings, Point, Roofline};

@@ -1,6 +1,6 @@
 //! Formats values as text, equally in every format.
 
-use crate::analysis::parts::PartSum;
+use tinyllama_analysis::parts::PartSum;
 use crate::report::{
     CaseReport, Device, HotspotRow, KernelReport, LessonReport, Prediction, ProfileReport, Ratio,
     Report, ReportTable, RunReport, StageRow, StepTime, Work,

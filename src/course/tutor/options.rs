@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::analysis::roofline::KernelWork;
+use tinyllama_analysis::roofline::KernelWork;
 use crate::lesson::CourseSource;
 use tinyllama_runs::recording;
 use tinyllama_runs::Launcher;

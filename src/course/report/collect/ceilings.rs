@@ -1,8 +1,8 @@
 //! Ceilings of a session's devices: measured by `calibrate` if it ran, otherwise from the maker's data sheet.
 
-use crate::analysis::calibration::Calibration;
-use crate::analysis::gpus;
-use crate::analysis::roofline::{ceilings, product_units};
+use tinyllama_analysis::calibration::Calibration;
+use tinyllama_analysis::gpus;
+use tinyllama_analysis::roofline::{ceilings, product_units};
 use crate::report::document::{CeilingKind, CeilingLine};
 use tinyllama_runs::state_folder;
 use crate::session::SessionLocation;

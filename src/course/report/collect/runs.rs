@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::ceilings;
-use crate::analysis::calibration::Calibration;
+use tinyllama_analysis::calibration::Calibration;
 use crate::lesson::case::fix_of;
 use tinyllama_runs::recording::{Library, RecordingSource};
 use crate::report::document::Samples;

@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::analysis::relative::{RelativeTime, USUAL_CONFIDENCE, USUAL_MARGIN, middle};
+use tinyllama_analysis::relative::{RelativeTime, USUAL_CONFIDENCE, USUAL_MARGIN, middle};
 use tinyllama_runs::recording::label;
 use tinyllama_runs::{Metric, Statistic};
 use crate::tui::{

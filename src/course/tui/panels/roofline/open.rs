@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::analysis::MeasuredRun;
-use crate::analysis::calibration::Calibration;
-use crate::analysis::roofline;
+use tinyllama_analysis::MeasuredRun;
+use tinyllama_analysis::calibration::Calibration;
+use tinyllama_analysis::roofline;
 use tinyllama_runs::recording::label;
 use tinyllama_runs::{RunExit, state_folder};
 use crate::session::read_only;

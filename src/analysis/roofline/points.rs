@@ -1,7 +1,7 @@
 //! Turns a run into the points of its roofline.
 
-use crate::analysis::MeasuredRun;
-use crate::analysis::parts::{by_kind, is_forward};
+use crate::MeasuredRun;
+use crate::parts::{by_kind, is_forward};
 use tinyllama_runs::Metric;
 use tinyllama_base::roofline::{Grain, Point};
 use tinyllama_base::{milliseconds, percent};

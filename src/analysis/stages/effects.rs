@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::comparison::Side;
-use crate::analysis::parts::is_forward;
-use crate::analysis::relative::{RelativeTime, USUAL_MARGIN, middle};
-use crate::analysis::runner::MeasuredRun;
+use crate::comparison::Side;
+use crate::parts::is_forward;
+use crate::relative::{RelativeTime, USUAL_MARGIN, middle};
+use crate::runner::MeasuredRun;
 use tinyllama_runs::Metric;
 use tinyllama_base::statistics::{Finding, LEAST_RUNS, Series};
 use tinyllama_base::{named, percent};

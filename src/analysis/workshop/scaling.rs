@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{ClaimComparison, FIGURES, version};
-use crate::analysis::scaling::{GrowthExponent, ScalingPoint, Size, SizeAxis, TargetScale};
+use crate::scaling::{GrowthExponent, ScalingPoint, Size, SizeAxis, TargetScale};
 use tinyllama_base::times;
 
 /// Notes next to the table.
@@ -122,7 +122,7 @@ fn ultra_over_baseline(scales: &[TargetScale]) -> Vec<ClaimComparison> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::scaling::{ScalingCell, Size, growths};
+    use crate::scaling::{ScalingCell, Size, growths};
 
     fn scale(target: &str, ms: impl Fn(f64, f64) -> f64) -> TargetScale {
         let sizes = [(128, 1), (128, 4), (128, 5), (128, 16), (512, 1), (1024, 1)];

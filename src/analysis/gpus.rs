@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-const TABLE: &str = include_str!("../../../assets/gpus.yaml");
+const TABLE: &str = include_str!("../../assets/gpus.yaml");
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,6 +1,6 @@
 use super::points::product_work;
 use super::*;
-use crate::analysis::calibration::tests::example;
+use crate::calibration::tests::example;
 use tinyllama_base::roofline::{CeilingSource, Grain, Point, RooflineLimit, svg, text};
 use tinyllama_contract::ElementType;
 use tinyllama_contract::model::{Preset, work};

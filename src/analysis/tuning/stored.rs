@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::analysis::store::{device_file, invalid_file, read_json, write_json};
+use crate::store::{device_file, invalid_file, read_json, write_json};
 use tinyllama_base::factor;
 use tinyllama_contract::event::Hello;
 use tinyllama_contract::model::{ModelConfig, Recipe};

@@ -1,7 +1,7 @@
 //! Ceilings of a device for a run's type of matrix products.
 
-use crate::analysis::calibration::{Calibration, ComputeUnit, Level};
-use crate::analysis::gpus::DataSheet;
+use crate::calibration::{Calibration, ComputeUnit, Level};
+use crate::gpus::DataSheet;
 use tinyllama_base::roofline::{CeilingSource, Ceilings, Roof};
 use tinyllama_contract::MatrixProducts;
 

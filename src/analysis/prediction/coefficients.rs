@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Features, Observation};
-use crate::analysis::least_squares::{dot, fit_non_negative};
+use crate::least_squares::{dot, fit_non_negative};
 
 /// How the host's time and the device's time add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

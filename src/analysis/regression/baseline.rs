@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::analysis::MeasuredRun;
-use crate::analysis::comparison::{RunOrder, differing_facts, peak_bytes};
-use crate::analysis::store::write_json;
+use crate::MeasuredRun;
+use crate::comparison::{RunOrder, differing_facts, peak_bytes};
+use crate::store::write_json;
 use tinyllama_base::untrusted;
 use tinyllama_contract::event::Hello;
 

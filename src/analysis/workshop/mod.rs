@@ -14,7 +14,7 @@ use tinyllama_contract::targets::Target;
 
 /// All stated figures. The file is part of the program, and a test checks its form.
 pub static FIGURES: LazyLock<Figures> = LazyLock::new(|| {
-    let text = include_str!("../../../../assets/workshop-figures.yaml");
+    let text = include_str!("../../../assets/workshop-figures.yaml");
     serde_yaml::from_str(text).unwrap_or_default()
 });
 
