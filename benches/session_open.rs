@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use tinyllama_course::lesson::Verdict;
+use tinyllama_lesson::Verdict;
 use tinyllama_course::session::{RunExit, Session, SessionEvent, SessionLocation, StepRef};
 
 const RUNS: usize = 10_000;

@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 
 use class::{course, place};
 use tempfile::TempDir;
-use tinyllama_course::lesson::{Course, CourseSource};
+use tinyllama_lesson::{Course, CourseSource};
 use tinyllama_course::session::{Session, SessionEvent, StepRef};
 
 /// Sets a title and the clipboard, hides text, and adds a line.

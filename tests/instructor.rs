@@ -22,7 +22,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 use tempfile::TempDir;
 use tinyllama_course::instructor::{Class, Delivery, Sign, deliver, views};
-use tinyllama_course::lesson::Verdict;
+use tinyllama_lesson::Verdict;
 use tinyllama_course::session::class_file::{self, Pin};
 use tinyllama_course::session::progress::next;
 use tinyllama_course::session::{

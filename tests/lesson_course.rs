@@ -6,7 +6,7 @@ use std::fs;
 
 use tempfile::TempDir;
 use tinyllama_contract::targets::Target;
-use tinyllama_course::lesson::{
+use tinyllama_lesson::{
     Course, CourseSource, Lesson, Quiz, QuizAnswer, RunName, Step, Verdict, live, schema,
 };
 use tinyllama_profile::ProfileTask;

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use tinyllama_contract::targets;
-use tinyllama_course::lesson::kinds::Kind;
-use tinyllama_course::lesson::{Course, CourseSource, Problem, Problems, Style, schema};
+use tinyllama_lesson::kinds::Kind;
+use tinyllama_lesson::{Course, CourseSource, Problem, Problems, Style, schema};
 use tinyllama_runs::Metric;
 use tinyllama_course_walk::scaffold;
 

@@ -27,7 +27,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tempfile::TempDir;
 use tinyllama_analysis::{Baseline, Calibration};
-use tinyllama_course::lesson::{Course, CourseSource, Style};
+use tinyllama_lesson::{Course, CourseSource, Style};
 use tinyllama_profile::{GroupBy, KernelParts, ReportOptions, import, report};
 use tinyllama_runs::recording::{self, Library};
 use tinyllama_course::report::class::{merge, sources};

@@ -2,7 +2,7 @@
 //! answers.
 
 use tempfile::TempDir;
-use tinyllama_course::lesson::{
+use tinyllama_lesson::{
     Course, CourseSource, Problems, Quiz, QuizAnswer, QuizChoice, RunName,
 };
 use tinyllama_course::session::{Session, SessionLocation, StepRef};

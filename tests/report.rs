@@ -12,7 +12,7 @@ use std::time::Instant;
 use class::{MadeUp, course, make_up, place, walk};
 use serde_json::Value;
 use tempfile::TempDir;
-use tinyllama_course::lesson::Verdict;
+use tinyllama_lesson::Verdict;
 use tinyllama_course::report::hand_in::{HandInFindings, verify};
 use tinyllama_course::report::{
     CollectOptions, Report, class as of_class, collect, html, junit, markdown,

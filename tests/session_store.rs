@@ -20,7 +20,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use small_disk::SmallDisk;
 use tempfile::TempDir;
-use tinyllama_course::lesson::Verdict;
+use tinyllama_lesson::Verdict;
 use tinyllama_course::session::{
     AnswerGiven, RunExit, Scope, Session, SessionError, SessionEvent, SessionLocation,
     SessionState, StepRef, StepStatus, archive, scan, store,

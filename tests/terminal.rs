@@ -25,7 +25,7 @@ use flate2::write::GzEncoder;
 use pty_process::blocking::Command;
 use tempfile::TempDir;
 use terminal::{TIMEOUT, Terminal, processes};
-use tinyllama_course::lesson::live::NOT_MEASURED;
+use tinyllama_lesson::live::NOT_MEASURED;
 use tinyllama_course::session::{SessionState, scan};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tinyllama-tutor");

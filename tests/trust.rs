@@ -17,7 +17,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tinyllama_course::lesson::Course;
+use tinyllama_lesson::Course;
 use tinyllama_course::report::class::document::LearnerRow;
 use tinyllama_course::report::class::{merge, page, sources};
 use tinyllama_course::report::hand_in::{HandInError, HandInFindings, verify};

@@ -10,7 +10,7 @@ use clap_complete::Shell;
 
 use super::Exit;
 use tinyllama_contract::targets;
-use tinyllama_course::lesson::{Course, CourseSource};
+use tinyllama_lesson::{Course, CourseSource};
 use tinyllama_runs::recording::{self, Library};
 use tinyllama_kernel_catalog::KERNELS;
 

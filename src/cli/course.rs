@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::{Exit, kernel_inputs};
-use tinyllama_course::lesson::CourseSource;
+use tinyllama_lesson::CourseSource;
 use tinyllama_runs::recording;
 use tinyllama_runs::Launcher;
 use tinyllama_course::session::{SessionLocation, class_rights};

@@ -18,7 +18,7 @@ use tinyllama_base::duration;
 use tinyllama_base::file::replace;
 use tinyllama_contract::event::{Body, Hello};
 use tinyllama_contract::flags::RunSpec;
-use tinyllama_course::lesson::{Course, CourseSource};
+use tinyllama_lesson::{Course, CourseSource};
 use tinyllama_runs::{Control, Launcher, Line, RunUpdate, supervise};
 use tinyllama_course::session::class_rights;
 use tinyllama_course::tutor::prepare::targets;

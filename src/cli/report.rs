@@ -14,7 +14,7 @@ use super::session::SessionArgs;
 use tinyllama_base::table::{push_wrapped, wrapped};
 use tinyllama_base::untrusted::plain;
 use tinyllama_contract::flags::UsageError;
-use tinyllama_course::lesson::{Course, CourseSource};
+use tinyllama_lesson::{Course, CourseSource};
 use tinyllama_course::report::class::{self, sources};
 use tinyllama_course::report::hand_in::{self, HandInError, NOT_PROVEN};
 use tinyllama_course::report::{CollectOptions, card, collect, export};

@@ -13,7 +13,6 @@
 //! ```
 
 pub mod instructor;
-pub mod lesson;
 pub mod plain;
 pub mod report;
 pub mod session;

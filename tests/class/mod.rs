@@ -12,8 +12,8 @@ use tinyllama_contract::model::{Preset, Recipe};
 use tinyllama_contract::{
     Body, DataSource, Event, Hello, PartWork, Parts, Step as TrainStep, Summary,
 };
-use tinyllama_course::lesson::kinds::Kind;
-use tinyllama_course::lesson::{Course, CourseSource, Lesson, Quiz, QuizAnswer, Step};
+use tinyllama_lesson::kinds::Kind;
+use tinyllama_lesson::{Course, CourseSource, Lesson, Quiz, QuizAnswer, Step};
 use tinyllama_course::session::{RunExit, Session, SessionLocation, StepRef};
 
 /// The built-in course. A process reads it once, because tests of hand-ins need it hundreds of times.

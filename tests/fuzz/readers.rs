@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tempfile::TempDir;
 use tinyllama_analysis::{Baseline, Calibration};
-use tinyllama_course::lesson::{Course, CourseSource, Style};
+use tinyllama_lesson::{Course, CourseSource, Style};
 use tinyllama_profile::{GroupBy, KernelParts, ReportOptions, import, report};
 use tinyllama_runs::recording::{Library, RecordingSource};
 use tinyllama_course::report::class::{merge, sources};

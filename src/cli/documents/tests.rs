@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{Command, CommandFactory};
 
 use super::{Cli, command_names};
-use tinyllama_course::lesson::command::COMMANDS;
+use tinyllama_lesson::command::COMMANDS;
 
 const FOLDERS: [&str; 8] = [
     "src",

@@ -22,8 +22,8 @@ use tinyllama_course::instructor::carry_out::{
 use tinyllama_course::instructor::class::PERMISSIONS;
 use tinyllama_course::instructor::scope;
 use tinyllama_course::instructor::{Class, hand_ins, solve};
-use tinyllama_course::lesson::Course;
-use tinyllama_course::lesson::path::WHOLE;
+use tinyllama_lesson::Course;
+use tinyllama_lesson::path::WHOLE;
 use tinyllama_course::report::{CollectOptions, collect, markdown};
 use tinyllama_course::session::class_file::Pin;
 use tinyllama_course::session::class_rights;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::instructor::{
     Class, ClassError, Delivery, InstructorAction, Learner, deliver, scope, solve,
 };
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 use crate::session::class_file::Pin;
 use crate::session::{
     InstructorOrder, OrderAction, SessionError, SessionLocation, class_file, read_only,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::scope::{lesson, resolve};
 use crate::instructor::{LearnerView, ScopeError, ScopeName};
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 use crate::session::OrderAction;
 use tinyllama_base::plural;
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::instructor::{Class, ClassError};
-use crate::lesson::{Check, Course, RunName, Term};
+use tinyllama_lesson::{Check, Course, RunName, Term};
 use crate::session::{RunEntry, SessionState};
 
 /// A learner's best run.
@@ -91,7 +91,7 @@ fn holds(check: &Check, contest: &RunName, run: &RunEntry, state: &SessionState)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lesson::CourseSource;
+    use tinyllama_lesson::CourseSource;
     use crate::session::event::{RunExit, SessionEvent, StepRef};
     use crate::session::{Session, SessionLocation};
 

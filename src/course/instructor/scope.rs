@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use crate::lesson::Job;
-use crate::lesson::{Course, Lesson, Step};
+use tinyllama_lesson::Job;
+use tinyllama_lesson::{Course, Lesson, Step};
 use crate::session::{Scope, StepRef};
 
 /// A step or stage as an instructor names it.

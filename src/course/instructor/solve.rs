@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context, Result, bail};
 
-use crate::lesson::Step;
+use tinyllama_lesson::Step;
 use tinyllama_runs::{Control, Launcher, Line, RunUpdate, stream_of, supervise};
 use crate::session::{OrderAction, RunExit, SessionEvent, SolvedRun, StepRef};
 use crate::tutor::behavior;

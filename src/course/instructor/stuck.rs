@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::lesson::Step;
+use tinyllama_lesson::Step;
 use crate::session::{StepProgress, StepStatus};
 
 /// From this many missed checks or wrong answers of a step, a learner counts as stuck.

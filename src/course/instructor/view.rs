@@ -9,7 +9,7 @@ use time::format_description::well_known::Rfc3339;
 
 use super::stuck::{Sign, signs};
 use crate::instructor::{Class, ClassError, Learner};
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 use crate::session::progress::{PathProgress, done_and_skipped, progress};
 use crate::session::{Holder, SessionState, StepRef, StepStatus, inbox, lock};
 use tinyllama_base::{plain as printable, plural};

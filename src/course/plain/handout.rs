@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::show::{WIDTH, render, width};
-use crate::lesson::{Course, CourseSource, Lesson, LessonDocument};
+use tinyllama_lesson::{Course, CourseSource, Lesson, LessonDocument};
 use crate::report::layout;
 use crate::tutor::slide::{slide_text, without_runs};
 
@@ -44,7 +44,7 @@ pub fn slides(course: &Course, id: &str, ascii: bool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lesson::{Quiz, Step};
+    use tinyllama_lesson::{Quiz, Step};
 
     fn course() -> Course {
         Course::load(&CourseSource::BuiltIn).unwrap()
@@ -96,7 +96,7 @@ mod tests {
             let widest = page.lines().map(|line| line.chars().count()).max();
             assert!(widest <= Some(WIDTH + 2), "{page}");
             if let Some(Quiz::Choices(choices)) = step.as_quiz() {
-                let told = |it: &crate::lesson::QuizChoice| page.contains(it.because.trim());
+                let told = |it: &tinyllama_lesson::QuizChoice| page.contains(it.because.trim());
                 assert!(!choices.iter().any(told), "{page}");
             }
         }

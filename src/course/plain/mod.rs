@@ -17,7 +17,7 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use self::dialogue::Dialogue;
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 use tinyllama_runs::Processes;
 use crate::session::Session;
 use crate::tui::hyperlinks;

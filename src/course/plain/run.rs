@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::dialogue::Dialogue;
 use super::show::width;
-use crate::lesson::{CaseMove, Step};
+use tinyllama_lesson::{CaseMove, Step};
 use tinyllama_profile::read::import;
 use tinyllama_runs::recording::{Library, RecordingError, label};
 use tinyllama_runs::{Control, Line, RunStart, RunUpdate, Speed, supervise};

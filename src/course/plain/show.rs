@@ -6,7 +6,7 @@ use console::Term;
 use ratatui::text::Span;
 use unicode_width::UnicodeWidthStr;
 
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 use crate::session::progress::progress;
 use crate::session::{Access, SessionState, access};
 use crate::tui::markdown::wrap::{NO_BREAK, hanging_whole};

@@ -4,7 +4,7 @@ use std::io::{BufRead, Write};
 
 use super::dialogue::{Dialogue, NextStep};
 use super::show::{WIDTH, joined, width};
-use crate::lesson::{MarkedAnswer, Quiz, QuizAnswer, live};
+use tinyllama_lesson::{MarkedAnswer, Quiz, QuizAnswer, live};
 use crate::plain::markdown;
 use crate::session::progress::progress;
 use crate::session::{

@@ -3,7 +3,7 @@
 use tempfile::TempDir;
 
 use super::dialogue::Dialogue;
-use crate::lesson::{Course, CourseSource, Quiz, QuizAnswer};
+use tinyllama_lesson::{Course, CourseSource, Quiz, QuizAnswer};
 use tinyllama_runs::recording::RecordingSource;
 use tinyllama_runs::{Launcher, Processes};
 use crate::session::{Session, SessionLocation, StepRef};

@@ -59,7 +59,7 @@ fn written(attempts: &[KernelReport]) -> Vec<serde_json::Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lesson::{Course, CourseSource};
+    use tinyllama_lesson::{Course, CourseSource};
     use crate::report::{CollectOptions, KernelReport, Prediction, collect};
     use crate::session::{Session, SessionLocation};
 

@@ -10,7 +10,7 @@ mod warnings;
 use std::collections::BTreeMap;
 
 use super::document::{Chain, CourseName, FORMAT, SessionFacts, Totals};
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 use crate::report::{KernelReport, LessonReport, Report, anonymous, ratios};
 use tinyllama_runs::FinishedRuns;
 use crate::session::earlier::logs;

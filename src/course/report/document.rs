@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use tinyllama_analysis::parts::{PartSum, by_kind};
-use crate::lesson::Verdict;
+use tinyllama_lesson::Verdict;
 use crate::session::progress::PathProgress;
 use tinyllama_base::NOT_REPORTED;
 use tinyllama_contract::model::ModelConfig;

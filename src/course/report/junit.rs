@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use tinyllama_base::{HtmlWriter, plain};
 
-use crate::lesson::Verdict;
+use tinyllama_lesson::Verdict;
 use crate::report::{CheckReport, Report};
 
 /// The result of a test case, and its reason.

@@ -1,7 +1,7 @@
 //! The state of an investigation: the measurements, the suspect, and the fixes that ran.
 
-use crate::lesson::case::ANSWERS;
-use crate::lesson::{Case, CaseMove};
+use tinyllama_lesson::case::ANSWERS;
+use tinyllama_lesson::{Case, CaseMove};
 use crate::session::{SessionState, StepProgress, StepRef};
 use tinyllama_base::plural;
 
@@ -158,8 +158,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::lesson::QuizChoice;
-    use crate::lesson::case::{Measurement, Suspect};
+    use tinyllama_lesson::QuizChoice;
+    use tinyllama_lesson::case::{Measurement, Suspect};
     use crate::session::event::{Record, RunExit, SessionEvent};
 
     fn case() -> Case {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::log::replace_json;
-use crate::lesson::LearningPath;
+use tinyllama_lesson::LearningPath;
 use crate::session::{SessionError, SessionLocation};
 use tinyllama_base::untrusted;
 

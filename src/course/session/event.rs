@@ -6,8 +6,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-pub use crate::lesson::RunName as StepRef;
-use crate::lesson::{LearningPath, Verdict};
+pub use tinyllama_lesson::RunName as StepRef;
+use tinyllama_lesson::{LearningPath, Verdict};
 pub use tinyllama_runs::RunExit;
 
 /// Version of the records. A reader upgrades older ones and refuses newer ones.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::lesson::quiz::TRIES;
-use crate::lesson::{
+use tinyllama_lesson::quiz::TRIES;
+use tinyllama_lesson::{
     Check, Course, Expect, LearningPath, Lesson, MarkedAnswer, Quiz, QuizAnswer, Step, Undecided,
     Verdict,
 };

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 use crate::session::{Scope, SessionEvent, SessionState, StepRef};
 
 /// Version of the files in the inbox.

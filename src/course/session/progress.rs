@@ -5,8 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::lesson::kinds::StepKind;
-use crate::lesson::{Course, Lesson, Step, Verdict};
+use tinyllama_lesson::kinds::StepKind;
+use tinyllama_lesson::{Course, Lesson, Step, Verdict};
 use crate::session::{SessionState, Standing, StepProgress, StepRef, StepStatus};
 
 /// True if a lesson can be begun.
@@ -253,7 +253,7 @@ pub fn following(course: &Course, state: &SessionState, at: &StepRef) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lesson::{CourseSource, LearningPath};
+    use tinyllama_lesson::{CourseSource, LearningPath};
     use crate::session::{Session, SessionLocation};
 
     fn course() -> Course {

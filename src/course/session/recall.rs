@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::lesson::{Course, MarkedAnswer, Quiz, QuizAnswer, Step};
+use tinyllama_lesson::{Course, MarkedAnswer, Quiz, QuizAnswer, Step};
 use crate::session::{
     AnswerGiven, Session, SessionError, SessionEvent, SessionState, StepRef, next,
 };
@@ -84,7 +84,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lesson::CourseSource;
+    use tinyllama_lesson::CourseSource;
     use crate::session::SessionLocation;
 
     #[test]

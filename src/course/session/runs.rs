@@ -9,8 +9,8 @@ use std::sync::Arc;
 use itertools::Itertools;
 use serde_json::Value;
 
-use crate::lesson::case::fix_of;
-use crate::lesson::{CaseMove, CommandOutputs, Course, FIXED, RunName, Runs, Step, live};
+use tinyllama_lesson::case::fix_of;
+use tinyllama_lesson::{CaseMove, CommandOutputs, Course, FIXED, RunName, Runs, Step, live};
 use tinyllama_runs::{EVENTS, FinishedRun, FinishedRuns, Measurements, RunExit};
 use crate::session::{RunEntry, SessionError, SessionState, Standing, StepRef};
 use tinyllama_contract::flags::USUAL_STEPS;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::lesson::{LearningPath, Verdict};
+use tinyllama_lesson::{LearningPath, Verdict};
 use crate::session::{AnswerGiven, KernelTime, Record, RunExit, Scope, SessionEvent, StepRef};
 
 /// The result of all events.

@@ -10,7 +10,7 @@ use super::inbox::new_name;
 use super::lock::Lock;
 use super::log::Log;
 use super::runs::{events_file, known};
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 use tinyllama_runs::FinishedRuns;
 use crate::session::{
     LogDamage, MeasuredRuns, Record, RunEntry, RunExit, SessionError, SessionEvent,

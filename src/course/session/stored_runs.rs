@@ -9,7 +9,7 @@ use serde::Serialize;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use crate::lesson::Verdict;
+use tinyllama_lesson::Verdict;
 use tinyllama_runs::{RunExit, RunRecord};
 use crate::session::{SessionError, SessionState, StepRef};
 use tinyllama_base::{inside, unix_time};

@@ -2,7 +2,7 @@
 
 use super::runs::MOST_ROUNDS;
 use super::{CheckResultText, MeasuredRuns, RunEntry, SessionState, Standing, StepRef};
-use crate::lesson::{Case, Course, FIXED, Job, RunName, Runs, Step};
+use tinyllama_lesson::{Case, Course, FIXED, Job, RunName, Runs, Step};
 use tinyllama_runs::{Launcher, Metric, RunStart};
 use tinyllama_contract::flags::{Flag, RunSpec, UsageError};
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crossterm::event::Event;
 
-use crate::lesson::Job;
-use crate::lesson::{LearningPath, MarkedAnswer, QuizAnswer};
+use tinyllama_lesson::Job;
+use tinyllama_lesson::{LearningPath, MarkedAnswer, QuizAnswer};
 use tinyllama_profile::commands::line::CommandLine;
 use tinyllama_profile::read::Import;
 use tinyllama_profile::show::parts::KernelParts;

@@ -7,7 +7,7 @@ use std::thread;
 
 use tokio::sync::mpsc;
 
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 use tinyllama_runs::FinishedRuns;
 use crate::tui::Message;
 use crate::tutor::TutorOptions;

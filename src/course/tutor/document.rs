@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::kinds::behavior;
 use super::profile::ProfileView;
-use crate::lesson::{CaseMove, Lesson, MarkedAnswer, OutputView, QuizAnswer, Step};
+use tinyllama_lesson::{CaseMove, Lesson, MarkedAnswer, OutputView, QuizAnswer, Step};
 use crate::session::{MeasuredRuns, SessionState, StepProgress, StepRef, StepStatus};
 
 /// The data that a kind of step reads.

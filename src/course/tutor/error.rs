@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::lesson::Problems;
+use tinyllama_lesson::Problems;
 use crate::session::SessionError;
 use tinyllama_base::file::is_full;
 

@@ -1,6 +1,6 @@
 //! How the job of a step starts, and its recording.
 
-use crate::lesson::{CaseMove, Job, Step};
+use tinyllama_lesson::{CaseMove, Job, Step};
 use tinyllama_runs::recording::{Library, RecordingError, documents};
 use tinyllama_runs::{Launcher, RunStart, Tape};
 use crate::tutor::TutorOptions;

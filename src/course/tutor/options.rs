@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use tinyllama_analysis::roofline::KernelWork;
-use crate::lesson::CourseSource;
+use tinyllama_lesson::CourseSource;
 use tinyllama_runs::recording;
 use tinyllama_runs::Launcher;
 use crate::session::SessionLocation;

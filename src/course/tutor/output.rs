@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use itertools::Itertools as _;
 use serde_json::{Map, Value};
 
-use crate::lesson::OutputView;
-use crate::lesson::figure::Path;
-use crate::lesson::output_view::MOST_ROWS;
+use tinyllama_lesson::OutputView;
+use tinyllama_lesson::figure::Path;
+use tinyllama_lesson::output_view::MOST_ROWS;
 use tinyllama_base::{NOT_REPORTED, figure, shortened, wrapped};
 
 /// Most lines of a document. The session's files contain all of it.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::lesson::Job;
-use crate::lesson::{Course, Step};
+use tinyllama_lesson::Job;
+use tinyllama_lesson::{Course, Step};
 use tinyllama_contract::flags::{RunSpec, UsageError, split};
 
 /// Flags that change the length or the output of a run, but no kernel of it.
@@ -123,7 +123,7 @@ impl Drop for PauseGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lesson::CourseSource;
+    use tinyllama_lesson::CourseSource;
 
     #[test]
     fn each_program_of_the_course_is_prepared_once_and_runs_one_step() {

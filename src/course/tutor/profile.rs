@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::lesson::Step;
+use tinyllama_lesson::Step;
 use tinyllama_profile::commands::installed::find_or_assume;
 use tinyllama_profile::commands::line::CommandLine;
 use tinyllama_profile::commands::{ProfileRequest, Tool, build};

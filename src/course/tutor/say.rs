@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::lesson::{Course, Quantity, Runs, exact, recorded};
+use tinyllama_lesson::{Course, Quantity, Runs, exact, recorded};
 use tinyllama_runs::recording::label;
 use tinyllama_runs::event_text;
 use crate::session::progress::progress;

@@ -1,6 +1,6 @@
 //! A step as a slide, on paper or for a projector.
 
-use crate::lesson::{Lesson, Quiz, Step, live};
+use tinyllama_lesson::{Lesson, Quiz, Step, live};
 use crate::session::MeasuredRuns;
 
 /// Fills in the figures of a lesson's text for a reader who has made no runs.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tinyllama_course::lesson::{Course, Quiz, QuizChoice};
+use tinyllama_lesson::{Course, Quiz, QuizChoice};
 
 /// Fewest questions over which a share says something: one more or less changes it by a few per cent.
 const FEWEST_QUESTIONS: usize = 30;

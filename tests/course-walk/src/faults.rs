@@ -3,7 +3,7 @@
 //! A check that passes on a good run may still be worthless if its bound is so wide that nothing can miss it. So each
 //! check also gets the values that a plausible fault would produce.
 
-use tinyllama_course::lesson::{Check, Term};
+use tinyllama_lesson::{Check, Term};
 use tinyllama_runs::{Metric, Statistic};
 
 /// Loss of a model that gives each of the 1000 tokens of the usual vocabulary the same probability: ln 1000.
@@ -121,7 +121,7 @@ fn fault(value: f64, meaning: &'static str) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tinyllama_course::lesson::{Course, CourseSource, Quantity};
+    use tinyllama_lesson::{Course, CourseSource, Quantity};
 
     fn check(measure: &str, at_least: Option<f64>, at_most: Option<f64>) -> Check {
         let course = Course::load(&CourseSource::BuiltIn).unwrap();

@@ -27,7 +27,7 @@ use std::ffi::OsString;
 
 use anyhow::{Context, Result};
 
-use tinyllama_course::lesson::{Course, CourseSource, FIXED, LearningPath, Lesson, RunName, Step};
+use tinyllama_lesson::{Course, CourseSource, FIXED, LearningPath, Lesson, RunName, Step};
 use tinyllama_runs::Launcher;
 use tinyllama_course::session::{Session, SessionLocation};
 use walk::LessonWalker;

@@ -4,8 +4,8 @@
 use serde_yaml::Value;
 
 use crate::blind::{MOST_BLIND, blind_strategies};
-use tinyllama_course::lesson::file::CourseFile;
-use tinyllama_course::lesson::{
+use tinyllama_lesson::file::CourseFile;
+use tinyllama_lesson::{
     Course, CourseSource, Lesson, Problem, Quiz, QuizChoice, WORKSHOP, live, problem_in,
 };
 use tinyllama_course::session::StepRef;
@@ -536,7 +536,7 @@ mod tests {
         assert!(
             problems.is_empty(),
             "{}",
-            tinyllama_course::lesson::Problems(problems)
+            tinyllama_lesson::Problems(problems)
         );
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use tinyllama_course::lesson::Problem;
+use tinyllama_lesson::Problem;
 use tinyllama_course::session::CheckResultText;
 
 /// Reports of all lessons that were verified.

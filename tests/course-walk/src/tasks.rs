@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::visit::Visit;
 use crate::walk::LessonWalker;
-use tinyllama_course::lesson::kinds::compare::CompareStep;
-use tinyllama_course::lesson::{CommandOutputs, Quiz, QuizAnswer, RunName, Runs, live};
+use tinyllama_lesson::kinds::compare::CompareStep;
+use tinyllama_lesson::{CommandOutputs, Quiz, QuizAnswer, RunName, Runs, live};
 use tinyllama_profile::read;
 use tinyllama_runs::recording::documents;
 use tinyllama_runs::Statistic;

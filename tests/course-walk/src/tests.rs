@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::training::left_out_note;
 use crate::{Progress, VerifyOptions, WalkOutcome, WalkReport, verify};
-use tinyllama_course::lesson::{Course, CourseSource, Problem, Verdict};
+use tinyllama_lesson::{Course, CourseSource, Problem, Verdict};
 use tinyllama_runs::Launcher;
 
 /// Prints the events of a good run of a target, at a hundred milliseconds a step; work follows from batch and length.

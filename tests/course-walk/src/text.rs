@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 use tinyllama_base::plural;
-use tinyllama_course::lesson::Style;
+use tinyllama_lesson::Style;
 
 use crate::Progress;
 use crate::report::{WalkOutcome, WalkReport, WalkedStep};

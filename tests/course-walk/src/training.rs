@@ -11,7 +11,7 @@ use crate::flags::{resizes, shrunk};
 use crate::visit::Visit;
 use crate::walk::LessonWalker;
 use tinyllama_contract::flags::RunSpec;
-use tinyllama_course::lesson::{Check, Verdict};
+use tinyllama_lesson::{Check, Verdict};
 use tinyllama_runs::recording::{Library, RecordingSource};
 use tinyllama_runs::Metric;
 use tinyllama_runs::{Control, EndedRun, RunStart, RunUpdate, Speed, supervise};

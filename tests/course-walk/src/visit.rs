@@ -1,6 +1,6 @@
 //! A step, and the findings about it so far.
 
-use tinyllama_course::lesson::{CourseSource, Lesson, Problem, Step, Verdict, problem_in};
+use tinyllama_lesson::{CourseSource, Lesson, Problem, Step, Verdict, problem_in};
 use tinyllama_course::session::{CheckResultText, StepRef};
 
 pub(crate) struct Visit<'a> {

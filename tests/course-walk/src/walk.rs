@@ -7,9 +7,9 @@ use anyhow::Result;
 use crate::report::{WalkOutcome, WalkedLesson, WalkedStep};
 use crate::visit::Visit;
 use crate::{Progress, VerifyOptions};
-use tinyllama_course::lesson::Job;
-use tinyllama_course::lesson::kinds::StepKind;
-use tinyllama_course::lesson::{
+use tinyllama_lesson::Job;
+use tinyllama_lesson::kinds::StepKind;
+use tinyllama_lesson::{
     CaseMove, Course, CourseSource, Lesson, Problem, Step, Undecided, exact, problem_in,
 };
 use tinyllama_course::session::progress::progress;

@@ -9,7 +9,7 @@ use super::document::{
     DeviceRow, FORMAT, LearnerRow, LessonRow, Middle, PredictionRow, WrongAnswerRow,
 };
 use super::sources::{HandIn, IdentityMark};
-use crate::lesson::{Course, Verdict};
+use tinyllama_lesson::{Course, Verdict};
 use crate::report::{CheckRow, ClassReport, LessonReport, Report, RunReport, StepReport, some_of};
 use tinyllama_base::{Series, now, plural};
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 use crate::report::hand_in::{is_export, read_report, with_unpacked};
 use crate::report::{CollectOptions, HandInError, HandInFindings, Report, collect, hand_in};
 use crate::session::earlier::{StoredLog, logs};

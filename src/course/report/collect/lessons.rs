@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::lesson::{Check, CommandOutputs, Course, Expect, Lesson, RunName, Step};
+use tinyllama_lesson::{Check, CommandOutputs, Course, Expect, Lesson, RunName, Step};
 use crate::report::document::CommandReport;
 use crate::report::{AnswerReport, CaseReport, CheckReport, LessonReport, StepReport};
 use crate::session::case::suspicions;

@@ -1,6 +1,6 @@
 //! Guesses, and the measurements that followed.
 
-use crate::lesson::{Course, exact, recorded};
+use tinyllama_lesson::{Course, exact, recorded};
 use tinyllama_runs::recording::label;
 use crate::report::Prediction;
 use crate::session::{MeasuredRuns, SessionState};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::ceilings;
 use tinyllama_analysis::calibration::Calibration;
-use crate::lesson::case::fix_of;
+use tinyllama_lesson::case::fix_of;
 use tinyllama_runs::recording::{Library, RecordingSource};
 use crate::report::document::Samples;
 use crate::report::{Device, RunReport, StepTime, Work, text};

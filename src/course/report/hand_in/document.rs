@@ -13,7 +13,7 @@ use super::difference::differences;
 use super::history::EarlierRecords;
 use super::session::{log_up_to, no_stream};
 use super::{HandInDocument, records, unreadable};
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 use crate::report::collect::MOST_STREAM_BYTES;
 use crate::report::collect::ceilings::STALE;
 use crate::report::{CollectOptions, HandInError, HandInFindings, Report, collect, some_of};

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::document::FORMAT;
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 use crate::report::Report;
 use crate::session::{SessionError, SessionLocation, archive};
 use tinyllama_base::untrusted;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
 
-use crate::lesson::{Course, Quiz, QuizAnswer, Step};
+use tinyllama_lesson::{Course, Quiz, QuizAnswer, Step};
 use crate::report::some_of;
 use tinyllama_runs::FinishedRuns;
 use crate::session::earlier::StoredLog;

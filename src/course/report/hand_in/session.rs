@@ -5,7 +5,7 @@ use std::path::Path;
 use super::document::{changed_stream, sha256};
 use super::history::EarlierRecords;
 use super::records;
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 use crate::report::{HandInError, HandInFindings, some_of};
 use tinyllama_runs::{ENERGY, FinishedRun, FinishedRuns, RunExit};
 use crate::session::earlier::{StoredLog, logs};

@@ -9,7 +9,7 @@ use ratatui::widgets::{Paragraph, Row, Table, TableState, Wrap};
 use unicode_width::UnicodeWidthStr;
 
 use crate::instructor::{Class, Dashboard, LearnerView};
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 use crate::tui::{Pane, Theme, cut, paragraph};
 
 /// A smaller screen has no room for the table.

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::instructor::{Dashboard, InstructorAction, LearnerView, Prompt};
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 
 /// The result of a key.
 #[derive(Debug, PartialEq)]

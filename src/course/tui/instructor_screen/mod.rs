@@ -35,7 +35,7 @@ use super::runtime::event_loop::{App, CHANNEL, TerminalGuard};
 use super::runtime::{on_one_thread, set_up};
 use crate::instructor::carry_out::carry_out;
 use crate::instructor::{Class, Dashboard, Prompt, views};
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 use crate::report::{CollectOptions, collect, markdown};
 use tinyllama_runs::Processes;
 use crate::session::{StepRef, class_file};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use itertools::Itertools;
 
 use crate::instructor::{Class, ClassError};
-use crate::lesson::{Course, Lesson, Quiz, Step};
+use tinyllama_lesson::{Course, Lesson, Quiz, Step};
 use crate::session::{StepProgress, StepRef, StepStatus};
 use crate::tutor::slide::slide_text;
 use tinyllama_base::plural;
@@ -103,7 +103,7 @@ fn bars(step: &Step, class: &[StepProgress], block: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lesson::{CourseSource, QuizAnswer};
+    use tinyllama_lesson::{CourseSource, QuizAnswer};
     use crate::session::{Session, SessionLocation};
 
     #[test]

@@ -4,7 +4,7 @@ use super::*;
 use crate::instructor::dashboard::{InstructorAction, Prompt};
 use crate::instructor::stuck::Sign;
 use crate::instructor::view::{LearnerPosition, LearnerView, LessonView};
-use crate::lesson::CourseSource;
+use tinyllama_lesson::CourseSource;
 use crate::session::StepRef;
 use crate::session::order::OrderAction;
 use crate::tui::sheet::sheet;

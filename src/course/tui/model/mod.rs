@@ -17,7 +17,7 @@ use self::outline::OutlineView;
 use self::overlay::Overlay;
 use self::run::{RunPhase, TutorRun};
 use self::step::StepView;
-use crate::lesson::{CaseMove, Course, Lesson, Step};
+use tinyllama_lesson::{CaseMove, Course, Lesson, Step};
 use tinyllama_runs::recording::Library;
 use crate::session::{MeasuredRuns, SessionState, StepProgress, StepRef};
 use crate::tui::{Effect, Effects, Highlighter, KeyMap, Message, Panel, RunId, TaskContext, Theme};

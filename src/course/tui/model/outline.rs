@@ -1,7 +1,7 @@
 //! The outline: one row per session, lesson or step.
 
-use crate::lesson::document::PlannedDocument;
-use crate::lesson::{Course, Lesson, SessionDocument};
+use tinyllama_lesson::document::PlannedDocument;
+use tinyllama_lesson::{Course, Lesson, SessionDocument};
 use crate::session::progress::progress;
 use crate::session::{Access, LessonProgress, SessionState, StepRef, StepStatus, access};
 use crate::tui::Cursor;

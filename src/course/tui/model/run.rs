@@ -1,6 +1,6 @@
 //! A run that the learner asked for.
 
-use crate::lesson::Job;
+use tinyllama_lesson::Job;
 use tinyllama_runs::Speed;
 use crate::session::StepRef;
 use crate::tui::{RunId, RunView};

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use crate::lesson::MarkedAnswer;
+use tinyllama_lesson::MarkedAnswer;
 use crate::session::{AnswerGiven, CheckResultText, HintStage, StepProgress, StepRef, StepStatus};
 use crate::tui::{Panel, Scroll};
 use crate::tutor::profile::ProfileView;

@@ -1,7 +1,7 @@
 //! The page at a lesson's end: what the learner learnt, how long it took, how far off the guesses were, and
 //! what comes next.
 
-use crate::lesson::Lesson;
+use tinyllama_lesson::Lesson;
 use crate::session::StepStatus;
 use crate::session::progress::progress;
 use crate::tui::{Model, PageText, TextPage};
@@ -84,7 +84,7 @@ fn lower(sentence: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lesson::Verdict;
+    use tinyllama_lesson::Verdict;
     use crate::session::event::AnswerGiven;
     use crate::session::{SessionEvent, StepRef};
     use crate::tui::script::Script;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::lesson::Verdict;
+use tinyllama_lesson::Verdict;
 use tinyllama_runs::recording::label;
 use tinyllama_runs::{FinishedRun, RunExit};
 use crate::session::stored_runs::{kept, prunable, remove};

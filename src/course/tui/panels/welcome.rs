@@ -1,6 +1,6 @@
 //! The first page of a new learner: it starts a training run at once, before anything else.
 
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 use crate::session::{Access, SessionState, StepRef, access};
 use crate::tui::update::{navigate, runs};
 use crate::tui::{Area, Effects, Model, PageText, TextPage, both_effects};

@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::measured::measured;
 use super::state::RunState;
-use crate::lesson::Verdict;
+use tinyllama_lesson::Verdict;
 use crate::tui::markdown::wrap::hanging;
 use crate::tui::{Theme, cut, markdown, verdict, width};
 

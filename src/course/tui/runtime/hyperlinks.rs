@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use ratatui::prelude::{Buffer, Position};
 
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 use crate::tui::markdown::links;
 
 /// A URL's index among those of the course, and its cells on the screen.
@@ -108,7 +108,7 @@ fn matched(buffer: &Buffer, text: &str, start: Position) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lesson::CourseSource;
+    use tinyllama_lesson::CourseSource;
 
     #[test]
     fn only_terminals_that_are_known_get_links() {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 use crate::session::{Session, SessionError, StepRef};
 use crate::tui::{Message, News, Reply, SessionRequest};
 use crate::tutor::document::Given;
@@ -238,7 +238,7 @@ fn check(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lesson::CourseSource;
+    use tinyllama_lesson::CourseSource;
     use crate::session::event::{KernelTime, Scope};
     use crate::session::{InstructorOrder, OrderAction, SessionEvent, SessionLocation, inbox};
 

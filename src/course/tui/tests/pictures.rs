@@ -11,7 +11,7 @@ use ratatui::prelude::{Buffer, Rect};
 
 use super::script::Script;
 use super::svg::svg;
-use crate::lesson::{Course, CourseSource};
+use tinyllama_lesson::{Course, CourseSource};
 use tinyllama_runs::recording::{self, Library};
 use crate::session::StepRef;
 use crate::tui::view::draw;

@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
-use crate::lesson::{Course, CourseSource};
+use tinyllama_lesson::{Course, CourseSource};
 use tinyllama_runs::recording::{self, Library};
 use tinyllama_runs::{RunUpdate, read_line};
 use crate::session::event::{RunExit, StepRef};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{ask, kernel, navigate, note_time, primary, profile, runs};
-use crate::lesson::{RunName, Runs};
+use tinyllama_lesson::{RunName, Runs};
 use crate::session::{SessionState, StepStatus};
 use crate::tui::model::WIDE;
 use crate::tui::{

@@ -6,8 +6,8 @@ use crossterm::event::KeyCode;
 
 use super::primary::{Primary, primary};
 use super::{note_time, profiler, recall, runs, scroll};
-use crate::lesson::Job;
-use crate::lesson::Lesson;
+use tinyllama_lesson::Job;
+use tinyllama_lesson::Lesson;
 use crate::session::progress::progress;
 use crate::session::recall::is_due;
 use crate::session::{

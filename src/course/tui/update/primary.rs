@@ -1,7 +1,7 @@
 //! The action of Enter at a step: always the one thing that the step waits for.
 
 use super::{act, ask, navigate, profile, recall, runs, scroll};
-use crate::lesson::QuizAnswer;
+use tinyllama_lesson::QuizAnswer;
 use crate::session::{StepRef, StepStatus};
 use crate::tui::{Effects, Model, OpenStep, RunPhase};
 use crate::tutor::document::{Given, MenuAction, MenuLine, PrimaryAction};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::lesson::Step;
+use tinyllama_lesson::Step;
 use tinyllama_profile::commands::line::CommandLine;
 use tinyllama_profile::read::{Import, import};
 use tinyllama_profile::run::{

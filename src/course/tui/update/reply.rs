@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{act, navigate, runs};
-use crate::lesson::{Step, Verdict};
+use tinyllama_lesson::{Step, Verdict};
 use crate::session::order::OutsideChange;
 use crate::session::runs::MOST_ROUNDS;
 use crate::session::turns::{self, TurnAction};

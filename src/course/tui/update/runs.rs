@@ -1,7 +1,7 @@
 //! Runs: queues, starts, watches and ends them.
 
-use crate::lesson::Job;
-use crate::lesson::{FIXED, Runs, Step};
+use tinyllama_lesson::Job;
+use tinyllama_lesson::{FIXED, Runs, Step};
 use tinyllama_runs::recording::label;
 use tinyllama_runs::Metric;
 use tinyllama_runs::RunUpdate;

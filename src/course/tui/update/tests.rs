@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crossterm::event::Event;
 use ratatui::prelude::{Buffer, Rect};
 
-use crate::lesson::{Course, CourseSource};
+use tinyllama_lesson::{Course, CourseSource};
 use crate::session::event::{RunExit, StepRef};
 use crate::session::state::StepStatus;
 use crate::tui::FocusedScreen;

@@ -8,7 +8,7 @@ use ratatui::prelude::{Buffer, Rect};
 use serde_json::Value;
 
 use super::draw;
-use crate::lesson::{Course, CourseSource, MarkedAnswer, Quiz, QuizAnswer, Step, Verdict};
+use tinyllama_lesson::{Course, CourseSource, MarkedAnswer, Quiz, QuizAnswer, Step, Verdict};
 use tinyllama_runs::recording::documents;
 use crate::session::kernel::CheckedKernel;
 use crate::session::{CheckResultText, MeasuredRuns, SessionState, StepRef};

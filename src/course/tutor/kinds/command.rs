@@ -1,8 +1,8 @@
 //! A command of the tutor, whose document is checked and asked about.
 
 use super::*;
-use crate::lesson::kinds::command::CommandStep;
-use crate::lesson::{CommandOutputs, Runs};
+use tinyllama_lesson::kinds::command::CommandStep;
+use tinyllama_lesson::{CommandOutputs, Runs};
 use tinyllama_runs::recording::label;
 use crate::session::MeasuredRuns;
 

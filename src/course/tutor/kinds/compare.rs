@@ -1,8 +1,8 @@
 //! Runs side by side.
 
 use super::*;
-use crate::lesson::Runs;
-use crate::lesson::kinds::compare::CompareStep;
+use tinyllama_lesson::Runs;
+use tinyllama_lesson::kinds::compare::CompareStep;
 use tinyllama_runs::Statistic;
 use tinyllama_base::or_not_reported;
 

@@ -1,8 +1,8 @@
 //! A program with a mistake: the learner measures, names a suspect, and runs a fix.
 
 use super::*;
-use crate::lesson::case::ANSWERS;
-use crate::lesson::{Case, CaseMove, live};
+use tinyllama_lesson::case::ANSWERS;
+use tinyllama_lesson::{Case, CaseMove, live};
 use crate::session::{Evidence, Standing};
 use tinyllama_base::plural;
 
@@ -117,8 +117,8 @@ fn menu(case: &Case, standing: &Standing, marked: Option<&MarkedAnswer>) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lesson::QuizChoice;
-    use crate::lesson::case::{Measurement, Suspect};
+    use tinyllama_lesson::QuizChoice;
+    use tinyllama_lesson::case::{Measurement, Suspect};
     use crate::session::{AnswerGiven, SessionState, StepProgress};
 
     fn case() -> Case {

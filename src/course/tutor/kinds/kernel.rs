@@ -1,7 +1,7 @@
 //! A kernel to write: an exercise of the workbench.
 
 use super::*;
-use crate::lesson::kinds::kernel::KernelStep;
+use tinyllama_lesson::kinds::kernel::KernelStep;
 use tinyllama_base::wrapped;
 
 impl StepBehavior for KernelStep {

@@ -12,8 +12,8 @@ mod read;
 mod reflect;
 mod run;
 
-use crate::lesson::kinds::StepKind;
-use crate::lesson::{Golden, MarkedAnswer, QuizAnswer, Step};
+use tinyllama_lesson::kinds::StepKind;
+use tinyllama_lesson::{Golden, MarkedAnswer, QuizAnswer, Step};
 use crate::session::{SessionEvent, StepRef};
 use crate::tutor::Action;
 use crate::tutor::document::{
@@ -72,7 +72,7 @@ pub fn behavior(step: &Step) -> &dyn StepBehavior {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lesson::{Course, CourseSource};
+    use tinyllama_lesson::{Course, CourseSource};
     use crate::session::progress::is_task_done;
     use crate::session::{MeasuredRuns, SessionState, StepProgress};
     use crate::tutor::profile::ProfileView;

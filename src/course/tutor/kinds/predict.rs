@@ -1,7 +1,7 @@
 //! A number to guess before it is measured.
 
 use super::*;
-use crate::lesson::kinds::predict::PredictStep;
+use tinyllama_lesson::kinds::predict::PredictStep;
 use tinyllama_runs::MetricUnit;
 use crate::tutor::say;
 

@@ -1,7 +1,7 @@
 //! A profiler's command, run here or elsewhere.
 
 use super::*;
-use crate::lesson::kinds::profile::ProfileStep;
+use tinyllama_lesson::kinds::profile::ProfileStep;
 
 impl StepBehavior for ProfileStep {
     fn actions(&self) -> &'static [(Action, &'static str)] {

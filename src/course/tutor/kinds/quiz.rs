@@ -1,8 +1,8 @@
 //! A question with one right answer.
 
 use super::*;
-use crate::lesson::quiz::NumberQuestion;
-use crate::lesson::{Quiz, QuizChoice};
+use tinyllama_lesson::quiz::NumberQuestion;
+use tinyllama_lesson::{Quiz, QuizChoice};
 use crate::session::AnswerGiven;
 use crate::tutor::say;
 

@@ -1,7 +1,7 @@
 //! Markdown to read.
 
 use super::*;
-use crate::lesson::kinds::read::ReadStep;
+use tinyllama_lesson::kinds::read::ReadStep;
 
 impl StepBehavior for ReadStep {
     fn actions(&self) -> &'static [(Action, &'static str)] {

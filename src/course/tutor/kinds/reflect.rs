@@ -1,7 +1,7 @@
 //! A question without one right answer: the learner writes for the report.
 
 use super::*;
-use crate::lesson::kinds::reflect::ReflectStep;
+use tinyllama_lesson::kinds::reflect::ReflectStep;
 
 impl StepBehavior for ReflectStep {
     fn actions(&self) -> &'static [(Action, &'static str)] {

@@ -1,7 +1,7 @@
 //! A training run.
 
 use super::*;
-use crate::lesson::kinds::run::RunStep;
+use tinyllama_lesson::kinds::run::RunStep;
 use tinyllama_runs::recording::label;
 use tinyllama_runs::MetricUnit;
 use crate::session::RunExit;

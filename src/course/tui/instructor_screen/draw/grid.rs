@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{columns, draw_table, folded, name};
 use crate::instructor::{Dashboard, LearnerView};
-use crate::lesson::Course;
+use tinyllama_lesson::Course;
 use crate::tui::panels::text::cut_middle;
 use crate::tui::{Pane, Theme};
 use tinyllama_base::table::shortened_apart;

@@ -1,7 +1,7 @@
 //! Steps of lessons: questions, hints, kernels, cases, and the way from one to the next.
 
 use super::*;
-use crate::lesson::{Lesson, Quiz, QuizAnswer, Step};
+use tinyllama_lesson::{Lesson, Quiz, QuizAnswer, Step};
 use crate::session::{Record, Scope, SessionEvent};
 use crate::tui::update::{navigate, recall};
 use crate::tui::{News, Reply};

@@ -1,0 +1,136 @@
+//! Validates one lesson: its length, its texts, and each step.
+
+use std::collections::BTreeSet;
+
+use super::id;
+use crate::contradictions::contradictions;
+use crate::file::CourseFile;
+use crate::{Course, Lesson, Problem, Step, is_id, live};
+use tinyllama_contract::targets;
+
+/// A lesson may exceed its planned time by this factor before it counts as too long.
+const LEEWAY: f64 = 1.25;
+/// Most minutes of a lesson. Longer lessons have to be split.
+const MOST_MINUTES: u32 = 25;
+
+pub(crate) struct LessonCheck<'a> {
+    pub(super) course: &'a Course,
+    pub(super) lesson: &'a Lesson,
+    pub(super) file: &'a CourseFile,
+    pub(super) problems: &'a mut Vec<Problem>,
+}
+
+impl LessonCheck<'_> {
+    pub fn check_all(mut self) {
+        self.requires();
+        self.length();
+        let mut ids = BTreeSet::new();
+        for (index, step) in self.lesson.steps.iter().enumerate() {
+            let at = format!("steps/{index}");
+            self.id(&step.id, &mut ids, "step", &format!("{at}/id"));
+            self.step(&at, index, step);
+        }
+        if self.lesson.objectives.is_empty() {
+            self.refuse("objectives", "a lesson needs at least one objective");
+        }
+        if self.lesson.steps.is_empty() {
+            self.refuse("steps", "a lesson needs at least one step");
+        }
+    }
+
+    pub fn refuse(&mut self, path: &str, message: impl Into<String>) {
+        self.problems.push(self.file.problem(path, message));
+    }
+
+    pub fn id(&mut self, text: &str, seen: &mut BTreeSet<String>, what: &str, path: &str) {
+        self.problems.extend(id(text, seen, what, self.file, path));
+    }
+
+    fn length(&mut self) {
+        let (planned, estimated) = (self.lesson.minutes, self.lesson.estimated_minutes());
+        if planned > MOST_MINUTES {
+            let message =
+                format!("{planned} minutes: a lesson has at most {MOST_MINUTES}; split it");
+            self.refuse("minutes", message);
+        } else if estimated > LEEWAY * f64::from(planned) {
+            self.refuse("minutes", self.lesson.minutes_problem());
+        }
+    }
+
+    /// Validates one step. `at` is its path in the file.
+    fn step(&mut self, at: &str, index: usize, step: &Step) {
+        self.text(at, index, step);
+        if let Some(recording) = &step.recording
+            && !is_id(recording)
+        {
+            let message = format!("`{recording}` is not an id of a recording");
+            self.refuse(&format!("{at}/recording"), message);
+        }
+        self.golden(at, step);
+        let mut checks = BTreeSet::new();
+        for (c, check) in step.checks.iter().enumerate() {
+            let at = format!("{at}/checks/{c}");
+            self.id(&check.id, &mut checks, "check", &format!("{at}/id"));
+            for message in contradictions(check) {
+                self.refuse(&at, message);
+            }
+            self.measured_before(index + 1, &check.measure, &format!("{at}/measure"));
+        }
+        for (h, hint) in step.hints.iter().enumerate() {
+            if let Some(after) = &hint.after
+                && !step.checked().any(|(id, _)| id == after)
+            {
+                let message = format!("this step has no check `{after}`");
+                self.refuse(&format!("{at}/hints/{h}/after"), message);
+            }
+        }
+        if let Some(target) = &step.target
+            && !targets::names().any(|known| known == target)
+        {
+            let names: Vec<&str> = targets::names().collect();
+            let names = names.join(", ");
+            let message = format!("there is no target `{target}`; there are: {names}");
+            self.refuse(&format!("{at}/target"), message);
+        }
+        step.content().validate(self, at, index);
+    }
+
+    fn text(&mut self, at: &str, index: usize, step: &Step) {
+        let path = format!("{at}/text");
+        self.live(at, &step.text, index, index);
+        for page in linked_pages(&step.text) {
+            if !self.course.reference.contains_key(page) {
+                let message = format!("it links to reference/{page}, which does not exist");
+                self.refuse(&path, message);
+            }
+        }
+        if step.text.trim().is_empty() {
+            self.refuse(&path, "the text is empty");
+        }
+    }
+
+    /// Checks the live values of a text. They may name runs before the step at `end`, and outputs before the one at
+    /// `index`.
+    pub fn live(&mut self, at: &str, text: &str, index: usize, end: usize) {
+        let path = format!("{at}/text");
+        for value in live::values(text) {
+            match live::PlaceholderValue::parse(value, &self.lesson.id) {
+                Ok(live::PlaceholderValue::Run(quantity)) => {
+                    self.measured_before(end, &quantity, &path)
+                }
+                Ok(live::PlaceholderValue::Output(figure, _)) => {
+                    self.output_before(index, &figure.step, &path)
+                }
+                Ok(live::PlaceholderValue::KnownFigure(_)) => {}
+                Err(message) => self.refuse(&path, format!("`{{{{ {value} }}}}`: {message}")),
+            }
+        }
+    }
+}
+
+/// Finds the pages that a text links to, as `(reference/page.md)` or `(reference/page.md#part)`.
+fn linked_pages(text: &str) -> impl Iterator<Item = &str> {
+    text.split("(reference/")
+        .skip(1)
+        .filter_map(|rest| rest.split([')', '#']).next())
+}
