@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use tinyllama_lesson::Verdict;
-use tinyllama_course::session::{RunExit, Session, SessionEvent, SessionLocation, StepRef};
+use tinyllama_session::{RunExit, Session, SessionEvent, SessionLocation, StepRef};
 
 const RUNS: usize = 10_000;
 const REPEATS: usize = 9;

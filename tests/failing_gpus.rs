@@ -25,7 +25,7 @@ use tempfile::TempDir;
 use terminal::processes;
 use tinyllama_course::plain::FAREWELL;
 use tinyllama_runs::RunRecord;
-use tinyllama_course::session::{Session, SessionLocation};
+use tinyllama_session::{Session, SessionLocation};
 
 const FLAGS: &str = "--hidden 32 --layers 1 --heads 4 --kv-heads 2 --ffn 64 --seq-len 16 --batch-size 2 --vocab 64 \
                      --num-steps 5 --warmup 1 --repeatability off";

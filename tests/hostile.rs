@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 use class::{course, place};
 use tempfile::TempDir;
 use tinyllama_lesson::{Course, CourseSource};
-use tinyllama_course::session::{Session, SessionEvent, StepRef};
+use tinyllama_session::{Session, SessionEvent, StepRef};
 
 /// Sets a title and the clipboard, hides text, and adds a line.
 const EVIL: &str = "x\u{1b}]0;title\u{7}\u{1b}]52;c;eA==\u{7}\u{1b}[8m\u{9b}8m\u{202e}\r| y";

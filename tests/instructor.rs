@@ -23,9 +23,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tinyllama_course::instructor::{Class, Delivery, Sign, deliver, views};
 use tinyllama_lesson::Verdict;
-use tinyllama_course::session::class_file::{self, Pin};
-use tinyllama_course::session::progress::next;
-use tinyllama_course::session::{
+use tinyllama_session::class_file::{self, Pin};
+use tinyllama_session::progress::next;
+use tinyllama_session::{
     AnswerGiven, InstructorOrder, OrderAction, OutsideChange, Scope, Session, SessionError,
     SessionEvent, SessionLocation, SessionState, StepRef, inbox, scan,
 };

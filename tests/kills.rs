@@ -23,7 +23,7 @@ use rand_chacha::ChaCha8Rng;
 use small_disk::SmallDisk;
 use tempfile::TempDir;
 use terminal::{Terminal, processes};
-use tinyllama_course::session::{SessionEvent, SessionLocation, scan};
+use tinyllama_session::{SessionEvent, SessionLocation, scan};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tinyllama-tutor");
 /// Kills per session, because a growing log would slow down the rest.

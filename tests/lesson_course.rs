@@ -11,8 +11,8 @@ use tinyllama_lesson::{
 };
 use tinyllama_profile::ProfileTask;
 use tinyllama_runs::recording::{Library, RecordingSource as Recorded};
-use tinyllama_course::session::progress::{self, Access};
-use tinyllama_course::session::{RunExit, Session, SessionLocation, StepRef, StepStatus};
+use tinyllama_session::progress::{self, Access};
+use tinyllama_session::{RunExit, Session, SessionLocation, StepRef, StepStatus};
 
 fn course() -> Course {
     Course::load(&CourseSource::BuiltIn).unwrap_or_else(|problems| panic!("{problems}"))
@@ -111,7 +111,7 @@ fn lessons_open_when_what_they_require_is_done_or_an_instructor_says_so() {
     );
 
     let mut other = Learner::new();
-    let unlock = tinyllama_course::session::SessionEvent::Unlocked {
+    let unlock = tinyllama_session::SessionEvent::Unlocked {
         lesson: second.id.clone(),
         by: "teacher".into(),
     };

@@ -33,7 +33,7 @@ use tinyllama_runs::recording::{self, Library};
 use tinyllama_course::report::class::{merge, sources};
 use tinyllama_course::report::{CollectOptions, collect, hand_in, html, markdown};
 use tinyllama_runs::FinishedRun;
-use tinyllama_course::session::{Session, SessionError, SessionLocation, archive, lock, read_only};
+use tinyllama_session::{Session, SessionError, SessionLocation, archive, lock, read_only};
 
 /// Number of mutants of each kind.
 const MUTANTS: usize = 60;

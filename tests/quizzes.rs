@@ -5,7 +5,7 @@ use tempfile::TempDir;
 use tinyllama_lesson::{
     Course, CourseSource, Problems, Quiz, QuizAnswer, QuizChoice, RunName,
 };
-use tinyllama_course::session::{Session, SessionLocation, StepRef};
+use tinyllama_session::{Session, SessionLocation, StepRef};
 use tinyllama_course_walk::MOST_BLIND;
 
 const SEEDS: u64 = 1000;

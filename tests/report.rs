@@ -17,7 +17,7 @@ use tinyllama_course::report::hand_in::{HandInFindings, verify};
 use tinyllama_course::report::{
     CollectOptions, Report, class as of_class, collect, html, junit, markdown,
 };
-use tinyllama_course::session::{
+use tinyllama_session::{
     RunExit, Session, SessionEvent, SessionLocation, StepRef, archive,
 };
 

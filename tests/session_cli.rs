@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 use tinyllama_runs::RunFolder;
-use tinyllama_course::session::{Session, SessionEvent, SessionLocation, StepRef};
+use tinyllama_session::{Session, SessionEvent, SessionLocation, StepRef};
 use tinyllama_course_walk::scaffold;
 
 fn tutor(state: &Path, args: &[&str]) -> Output {

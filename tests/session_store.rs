@@ -21,7 +21,7 @@ use rand_chacha::ChaCha8Rng;
 use small_disk::SmallDisk;
 use tempfile::TempDir;
 use tinyllama_lesson::Verdict;
-use tinyllama_course::session::{
+use tinyllama_session::{
     AnswerGiven, RunExit, Scope, Session, SessionError, SessionEvent, SessionLocation,
     SessionState, StepRef, StepStatus, archive, scan, store,
 };
@@ -270,7 +270,7 @@ fn append(place: &SessionLocation, records: &[&str]) {
     let mut last = scan(&place.events()).unwrap().last_hash;
     let mut text = fs::read_to_string(place.events()).unwrap();
     for record in records {
-        let (line, hash) = tinyllama_course::session::chain::encode(&last, record);
+        let (line, hash) = tinyllama_session::chain::encode(&last, record);
         text.push_str(&line);
         last = hash;
     }

@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use small_disk::SmallDisk;
 use tempfile::TempDir;
 use tinyllama_course::plain::FAREWELL;
-use tinyllama_course::session::{Session, SessionError, SessionEvent, SessionLocation};
+use tinyllama_session::{Session, SessionError, SessionEvent, SessionLocation};
 
 /// Whether the tutor claims that it stored everything.
 fn is_saved(said: &str) -> bool {
@@ -181,7 +181,7 @@ fn an_export_that_fails_leaves_nothing_that_blocks_the_next() {
         .unwrap();
     drop(session);
     let archive = disk.path().join("ada.tar.gz");
-    let export = || tinyllama_course::session::archive::export(&place, &archive);
+    let export = || tinyllama_session::archive::export(&place, &archive);
     assert!(export().is_err(), "128 KiB do not hold it");
     assert!(!archive.exists());
     fs::remove_dir_all(&place.folder).unwrap();

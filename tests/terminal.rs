@@ -26,7 +26,7 @@ use pty_process::blocking::Command;
 use tempfile::TempDir;
 use terminal::{TIMEOUT, Terminal, processes};
 use tinyllama_lesson::live::NOT_MEASURED;
-use tinyllama_course::session::{SessionState, scan};
+use tinyllama_session::{SessionState, scan};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tinyllama-tutor");
 

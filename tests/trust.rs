@@ -22,7 +22,7 @@ use tinyllama_course::report::class::document::LearnerRow;
 use tinyllama_course::report::class::{merge, page, sources};
 use tinyllama_course::report::hand_in::{HandInError, HandInFindings, verify};
 use tinyllama_course::report::{CollectOptions, collect};
-use tinyllama_course::session::{
+use tinyllama_session::{
     KernelTime, RunExit, Scope, Session, SessionEvent, SessionLocation, StepRef, archive, chain,
     scan,
 };

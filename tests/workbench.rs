@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 
 use common::{stderr, stdout, tutor, without_figures};
 use serde_json::Value;
-use tinyllama_course::session::{
+use tinyllama_session::{
     InstructorOrder, OrderAction, OutsideChange, Session, SessionEvent, SessionLocation, StepRef,
     inbox,
 };

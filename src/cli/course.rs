@@ -9,7 +9,7 @@ use super::{Exit, kernel_inputs};
 use tinyllama_lesson::CourseSource;
 use tinyllama_runs::recording;
 use tinyllama_runs::Launcher;
-use tinyllama_course::session::{SessionLocation, class_rights};
+use tinyllama_session::{SessionLocation, class_rights};
 use tinyllama_course::tutor::{TutorError, TutorOptions};
 use tinyllama_course::{plain, tui};
 

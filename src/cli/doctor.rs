@@ -17,7 +17,7 @@ use tinyllama_base::locale;
 use tinyllama_base::table::wrapped;
 use tinyllama_course::plain::folded_prose;
 use tinyllama_runs::{Launcher, folder};
-use tinyllama_course::session::class_rights::{self, PERMISSIONS};
+use tinyllama_session::class_rights::{self, PERMISSIONS};
 use tinyllama_engine::device::finding::{DeviceFinding, FindingStatus};
 use tinyllama_engine::device::{BackendChoice, diagnosis};
 

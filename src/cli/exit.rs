@@ -20,7 +20,7 @@ use tinyllama_profile::read::ImportError;
 use tinyllama_profile::run::RunError;
 use tinyllama_runs::recording::RecordingError;
 use tinyllama_runs::{NotStarted, RunExit};
-use tinyllama_course::session::SessionError;
+use tinyllama_session::SessionError;
 use tinyllama_course::tutor::TutorError;
 use tinyllama_workbench::ToolchainError;
 use tinyllama_engine::device::driver::DriverError;

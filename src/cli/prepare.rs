@@ -20,7 +20,7 @@ use tinyllama_contract::event::{Body, Hello};
 use tinyllama_contract::flags::RunSpec;
 use tinyllama_lesson::{Course, CourseSource};
 use tinyllama_runs::{Control, Launcher, Line, RunUpdate, supervise};
-use tinyllama_course::session::class_rights;
+use tinyllama_session::class_rights;
 use tinyllama_course::tutor::prepare::targets;
 use tinyllama_engine::device::FORGET_TUNING;
 

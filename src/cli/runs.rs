@@ -20,8 +20,8 @@ use tinyllama_contract::event::Body;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_runs::recording::label;
 use tinyllama_runs::{FinishedRun, steps};
-use tinyllama_course::session::stored_runs::{StoredRun, kept, prunable, remove};
-use tinyllama_course::session::{SessionError, SessionLocation, SessionState, read_only};
+use tinyllama_session::stored_runs::{StoredRun, kept, prunable, remove};
+use tinyllama_session::{SessionError, SessionLocation, SessionState, read_only};
 use tinyllama_engine::train::EventSink;
 
 /// Default number of runs in the list.

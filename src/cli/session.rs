@@ -14,9 +14,9 @@ use super::print_result::{print_prose, print_text};
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::untrusted::plain;
 use tinyllama_contract::flags::UsageError;
-use tinyllama_course::session::class_rights::{self, PERMISSIONS};
-use tinyllama_course::session::state::SessionState;
-use tinyllama_course::session::{
+use tinyllama_session::class_rights::{self, PERMISSIONS};
+use tinyllama_session::state::SessionState;
+use tinyllama_session::{
     LessonProgress, LogDamage, Session, SessionError, SessionLocation, archive, lock, scan, store,
 };
 

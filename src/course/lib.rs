@@ -15,6 +15,5 @@
 pub mod instructor;
 pub mod plain;
 pub mod report;
-pub mod session;
 pub mod tui;
 pub mod tutor;

@@ -14,7 +14,7 @@ use tinyllama_contract::{
 };
 use tinyllama_lesson::kinds::Kind;
 use tinyllama_lesson::{Course, CourseSource, Lesson, Quiz, QuizAnswer, Step};
-use tinyllama_course::session::{RunExit, Session, SessionLocation, StepRef};
+use tinyllama_session::{RunExit, Session, SessionLocation, StepRef};
 
 /// The built-in course. A process reads it once, because tests of hand-ins need it hundreds of times.
 pub fn course() -> &'static Course {

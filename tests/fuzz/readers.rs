@@ -16,7 +16,7 @@ use tinyllama_runs::recording::{Library, RecordingSource};
 use tinyllama_course::report::class::{merge, sources};
 use tinyllama_course::report::{CollectOptions, collect, hand_in, html, markdown};
 use tinyllama_runs::FinishedRun;
-use tinyllama_course::session::{Session, SessionLocation, archive, chain, inbox, lock, read_only};
+use tinyllama_session::{Session, SessionLocation, archive, chain, inbox, lock, read_only};
 use tinyllama_workbench::KernelFile;
 
 /// A reader and the name of its target and its folder in `corpus`.

@@ -17,7 +17,7 @@ use tinyllama_base::untrusted::plain;
 use tinyllama_course::instructor::class::PERMISSIONS;
 use tinyllama_course::instructor::ladder::ladder;
 use tinyllama_course::instructor::view::{LearnerView, views};
-use tinyllama_course::session::class_file;
+use tinyllama_session::class_file;
 
 /// Columns of a name in a narrow terminal.
 const LONGEST_NAME: usize = 20;

@@ -25,10 +25,10 @@ use tinyllama_course::instructor::{Class, hand_ins, solve};
 use tinyllama_lesson::Course;
 use tinyllama_lesson::path::WHOLE;
 use tinyllama_course::report::{CollectOptions, collect, markdown};
-use tinyllama_course::session::class_file::Pin;
-use tinyllama_course::session::class_rights;
-use tinyllama_course::session::order::OrderAction;
-use tinyllama_course::session::store::read_only;
+use tinyllama_session::class_file::Pin;
+use tinyllama_session::class_rights;
+use tinyllama_session::order::OrderAction;
+use tinyllama_session::store::read_only;
 use tinyllama_course::tui::instructor_screen;
 use tinyllama_course::tui::theme::Theme;
 

@@ -21,10 +21,10 @@ use tinyllama_base::locale;
 use tinyllama_base::untrusted::{PlainWriter, plain};
 use tinyllama_contract::flags::UsageError;
 use tinyllama_runs::{Launcher, NotStarted, RunExit};
-use tinyllama_course::session::event::KernelTime;
-use tinyllama_course::session::kernel::CheckedKernel;
-use tinyllama_course::session::state::{KernelAttemptResult, SessionState};
-use tinyllama_course::session::{
+use tinyllama_session::event::KernelTime;
+use tinyllama_session::kernel::CheckedKernel;
+use tinyllama_session::state::{KernelAttemptResult, SessionState};
+use tinyllama_session::{
     InstructorOrder, OrderAction, Session, SessionError, SessionEvent, inbox, store,
 };
 use tinyllama_workbench::check::{self, WAVES};

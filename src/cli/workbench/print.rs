@@ -13,7 +13,7 @@ use tinyllama_base::table::{TableColumns, TextTable, wrapped};
 use tinyllama_base::units::number_or_not;
 use tinyllama_base::untrusted::plain;
 use tinyllama_workbench::compiled::facts::KernelFacts;
-use tinyllama_course::session::SessionState;
+use tinyllama_session::SessionState;
 use tinyllama_workbench::Exercise;
 
 const WIDTH: usize = 80;

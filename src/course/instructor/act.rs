@@ -1,6 +1,6 @@
 //! Delivers orders to sessions.
 
-use crate::session::{
+use tinyllama_session::{
     InstructorOrder, OutsideChange, Session, SessionError, SessionLocation, inbox,
 };
 
@@ -27,7 +27,7 @@ pub fn deliver(
 ) -> Result<Delivery, SessionError> {
     if !location.is_own() {
         inbox::send(location, order)?;
-        let open = crate::session::lock::holder(&location.lock()).is_some();
+        let open = tinyllama_session::lock::holder(&location.lock()).is_some();
         return Ok(if open {
             Delivery::Sent
         } else {

@@ -8,8 +8,8 @@ use crate::instructor::{
     Class, ClassError, Delivery, InstructorAction, Learner, deliver, scope, solve,
 };
 use tinyllama_lesson::Course;
-use crate::session::class_file::Pin;
-use crate::session::{
+use tinyllama_session::class_file::Pin;
+use tinyllama_session::{
     InstructorOrder, OrderAction, SessionError, SessionLocation, class_file, read_only,
 };
 use tinyllama_base::plural;

@@ -8,8 +8,8 @@ use std::time::SystemTime;
 
 use thiserror::Error;
 
-pub use crate::session::class_rights::PERMISSIONS;
-use crate::session::{
+pub use tinyllama_session::class_rights::PERMISSIONS;
+use tinyllama_session::{
     LogDamage, SessionError, SessionLocation, SessionState, check_learner, store,
 };
 

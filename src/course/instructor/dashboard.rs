@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::scope::{lesson, resolve};
 use crate::instructor::{LearnerView, ScopeError, ScopeName};
 use tinyllama_lesson::Course;
-use crate::session::OrderAction;
+use tinyllama_session::OrderAction;
 use tinyllama_base::plural;
 
 /// A decision of an instructor.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::instructor::{Class, ClassError};
-use crate::session::{archive, scan};
+use tinyllama_session::{archive, scan};
 use tinyllama_base::if_there;
 
 /// The export of one learner.
@@ -37,7 +37,7 @@ pub fn collect(class: &mut Class, output: &Path) -> Result<Vec<CollectedExport>,
     Ok(collected.collect())
 }
 
-fn export(location: &crate::session::SessionLocation, output: &Path) -> anyhow::Result<PathBuf> {
+fn export(location: &tinyllama_session::SessionLocation, output: &Path) -> anyhow::Result<PathBuf> {
     let hash = scan(&location.events())?.last_hash;
     let short: String = hash.chars().take(8).collect();
     let file = output.join(format!("{}-{short}.tar.gz", location.learner));

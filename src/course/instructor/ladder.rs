@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::instructor::{Class, ClassError};
 use tinyllama_lesson::{Check, Course, RunName, Term};
-use crate::session::{RunEntry, SessionState};
+use tinyllama_session::{RunEntry, SessionState};
 
 /// A learner's best run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -92,8 +92,8 @@ fn holds(check: &Check, contest: &RunName, run: &RunEntry, state: &SessionState)
 mod tests {
     use super::*;
     use tinyllama_lesson::CourseSource;
-    use crate::session::event::{RunExit, SessionEvent, StepRef};
-    use crate::session::{Session, SessionLocation};
+    use tinyllama_session::event::{RunExit, SessionEvent, StepRef};
+    use tinyllama_session::{Session, SessionLocation};
 
     #[test]
     fn the_fastest_correct_run_of_everybody_counts_and_a_lie_does_not() {

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use tinyllama_lesson::Job;
 use tinyllama_lesson::{Course, Lesson, Step};
-use crate::session::{Scope, StepRef};
+use tinyllama_session::{Scope, StepRef};
 
 /// A step or stage as an instructor names it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use tinyllama_lesson::Step;
-use crate::session::{StepProgress, StepStatus};
+use tinyllama_session::{StepProgress, StepStatus};
 
 /// From this many missed checks or wrong answers of a step, a learner counts as stuck.
 const MANY: u32 = 3;

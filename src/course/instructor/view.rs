@@ -10,8 +10,8 @@ use time::format_description::well_known::Rfc3339;
 use super::stuck::{Sign, signs};
 use crate::instructor::{Class, ClassError, Learner};
 use tinyllama_lesson::Course;
-use crate::session::progress::{PathProgress, done_and_skipped, progress};
-use crate::session::{Holder, SessionState, StepRef, StepStatus, inbox, lock};
+use tinyllama_session::progress::{PathProgress, done_and_skipped, progress};
+use tinyllama_session::{Holder, SessionState, StepRef, StepStatus, inbox, lock};
 use tinyllama_base::{plain as printable, plural};
 
 /// One line of the dashboard.

@@ -10,8 +10,8 @@ use tinyllama_lesson::path::WHOLE;
 use tinyllama_lesson::{Course, Lesson, Step};
 use crate::plain::{FAREWELL, markdown};
 use tinyllama_runs::Processes;
-use crate::session::order::received;
-use crate::session::{
+use tinyllama_session::order::received;
+use tinyllama_session::{
     Access, LONGEST_LOOK, MeasuredRuns, Session, SessionError, SessionState, StepProgress, StepRef,
     StepStatus, access, following, neighbour, next as next_unfinished, recall, unfinished,
 };

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use self::dialogue::Dialogue;
 use tinyllama_lesson::Course;
 use tinyllama_runs::Processes;
-use crate::session::Session;
+use tinyllama_session::Session;
 use crate::tui::hyperlinks;
 use crate::tutor::{Face, SharedSession, TutorError, TutorOptions, watch};
 

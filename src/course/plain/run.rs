@@ -10,9 +10,9 @@ use tinyllama_lesson::{CaseMove, Step};
 use tinyllama_profile::read::import;
 use tinyllama_runs::recording::{Library, RecordingError, label};
 use tinyllama_runs::{Control, Line, RunStart, RunUpdate, Speed, supervise};
-use crate::session::runs::MOST_ROUNDS;
-use crate::session::turns::{self, TurnAction};
-use crate::session::{CheckResultText, Standing};
+use tinyllama_session::runs::MOST_ROUNDS;
+use tinyllama_session::turns::{self, TurnAction};
+use tinyllama_session::{CheckResultText, Standing};
 use crate::tutor::profile::{ProfileView, prepare, tables};
 use crate::tutor::{
     JobRecording, RunEnding, TutorError, folder_for, gpu, job, note_profile, recorded, say, tape,

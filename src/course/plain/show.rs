@@ -7,8 +7,8 @@ use ratatui::text::Span;
 use unicode_width::UnicodeWidthStr;
 
 use tinyllama_lesson::Course;
-use crate::session::progress::progress;
-use crate::session::{Access, SessionState, access};
+use tinyllama_session::progress::progress;
+use tinyllama_session::{Access, SessionState, access};
 use crate::tui::markdown::wrap::{NO_BREAK, hanging_whole};
 use crate::tui::{self, Theme, markdown};
 use crate::tutor::{TutorOptions, say};

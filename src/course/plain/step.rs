@@ -6,8 +6,8 @@ use super::dialogue::{Dialogue, NextStep};
 use super::show::{WIDTH, joined, width};
 use tinyllama_lesson::{MarkedAnswer, Quiz, QuizAnswer, live};
 use crate::plain::markdown;
-use crate::session::progress::progress;
-use crate::session::{
+use tinyllama_session::progress::progress;
+use tinyllama_session::{
     CheckResultText, CheckedKernel, HintStage, SessionState, StepRef, StepStatus, kernel,
 };
 use crate::tutor::document::{Block, Given, Mark, MenuAction, PrimaryAction, StepContext};

@@ -6,7 +6,7 @@ use super::dialogue::Dialogue;
 use tinyllama_lesson::{Course, CourseSource, Quiz, QuizAnswer};
 use tinyllama_runs::recording::RecordingSource;
 use tinyllama_runs::{Launcher, Processes};
-use crate::session::{Session, SessionLocation, StepRef};
+use tinyllama_session::{Session, SessionLocation, StepRef};
 use crate::tutor::{SharedSession, TutorOptions};
 
 struct Learner {

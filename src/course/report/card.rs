@@ -61,7 +61,7 @@ mod tests {
     use super::*;
     use tinyllama_lesson::{Course, CourseSource};
     use crate::report::{CollectOptions, KernelReport, Prediction, collect};
-    use crate::session::{Session, SessionLocation};
+    use tinyllama_session::{Session, SessionLocation};
 
     #[test]
     fn a_long_session_fits_on_one_screen_and_names_where_figures_are_from() {

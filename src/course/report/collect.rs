@@ -13,11 +13,11 @@ use super::document::{Chain, CourseName, FORMAT, SessionFacts, Totals};
 use tinyllama_lesson::Course;
 use crate::report::{KernelReport, LessonReport, Report, anonymous, ratios};
 use tinyllama_runs::FinishedRuns;
-use crate::session::earlier::logs;
-use crate::session::progress::PathProgress;
-use crate::session::runs::events_file;
-use crate::session::state::KernelAttempt;
-use crate::session::{
+use tinyllama_session::earlier::logs;
+use tinyllama_session::progress::PathProgress;
+use tinyllama_session::runs::events_file;
+use tinyllama_session::state::KernelAttempt;
+use tinyllama_session::{
     KernelAttemptResult, MOST_LOG_BYTES, MeasuredRuns, Record, Scan, SessionError, SessionEvent,
     SessionLocation, SessionState, scan,
 };

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use tinyllama_analysis::parts::{PartSum, by_kind};
 use tinyllama_lesson::Verdict;
-use crate::session::progress::PathProgress;
+use tinyllama_session::progress::PathProgress;
 use tinyllama_base::NOT_REPORTED;
 use tinyllama_contract::model::ModelConfig;
 use tinyllama_contract::{Kernel, PartWork, Parts};

@@ -7,8 +7,8 @@ use crate::report::{
 };
 use tinyllama_runs::Metric;
 use tinyllama_runs::{ENERGY, Joules};
-use crate::session::RunExit;
-use crate::session::progress::done_and_skipped;
+use tinyllama_session::RunExit;
+use tinyllama_session::progress::done_and_skipped;
 use tinyllama_base::{
     human_bytes, milliseconds, moment, number_or_not, or_not_reported, percent, plural, time, times,
 };

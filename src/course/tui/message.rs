@@ -11,8 +11,8 @@ use tinyllama_profile::commands::line::CommandLine;
 use tinyllama_profile::read::Import;
 use tinyllama_profile::show::parts::KernelParts;
 use tinyllama_runs::{RunUpdate, Speed};
-use crate::session::turns::Repeat;
-use crate::session::{
+use tinyllama_session::turns::Repeat;
+use tinyllama_session::{
     CheckResultText, CheckedKernel, HintStage, MeasuredRuns, Record, RunExit, StepRef,
 };
 use crate::tui::{BackgroundTask, Highlighter, Panel, TaskContext, TutorRun};

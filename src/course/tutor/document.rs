@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::kinds::behavior;
 use super::profile::ProfileView;
 use tinyllama_lesson::{CaseMove, Lesson, MarkedAnswer, OutputView, QuizAnswer, Step};
-use crate::session::{MeasuredRuns, SessionState, StepProgress, StepRef, StepStatus};
+use tinyllama_session::{MeasuredRuns, SessionState, StepProgress, StepRef, StepStatus};
 
 /// The data that a kind of step reads.
 pub struct StepContext<'a> {

@@ -5,7 +5,7 @@ use std::io;
 use thiserror::Error;
 
 use tinyllama_lesson::Problems;
-use crate::session::SessionError;
+use tinyllama_session::SessionError;
 use tinyllama_base::file::is_full;
 
 #[derive(Debug, Error)]

@@ -6,7 +6,7 @@ use tinyllama_analysis::roofline::KernelWork;
 use tinyllama_lesson::CourseSource;
 use tinyllama_runs::recording;
 use tinyllama_runs::Launcher;
-use crate::session::SessionLocation;
+use tinyllama_session::SessionLocation;
 use tinyllama_base::locale;
 use tinyllama_contract::model::ModelConfig;
 

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use tinyllama_lesson::{Course, Quantity, Runs, exact, recorded};
 use tinyllama_runs::recording::label;
 use tinyllama_runs::event_text;
-use crate::session::progress::progress;
-use crate::session::{LessonProgress, SessionState, StepProgress};
+use tinyllama_session::progress::progress;
+use tinyllama_session::{LessonProgress, SessionState, StepProgress};
 use tinyllama_base::{duration, milliseconds, or_not_reported};
 use tinyllama_contract::{Body, Event};
 

@@ -14,7 +14,7 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use tinyllama_runs::Processes;
-use crate::session::{Session, SessionError};
+use tinyllama_session::{Session, SessionError};
 
 /// A session that any thread can close, because any of them may end the tutor. Empty once it is closed.
 #[derive(Clone, Debug, Default)]

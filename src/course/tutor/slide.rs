@@ -1,7 +1,7 @@
 //! A step as a slide, on paper or for a projector.
 
 use tinyllama_lesson::{Lesson, Quiz, Step, live};
-use crate::session::MeasuredRuns;
+use tinyllama_session::MeasuredRuns;
 
 /// Fills in the figures of a lesson's text for a reader who has made no runs.
 pub fn without_runs(text: &str, lesson: &Lesson) -> String {

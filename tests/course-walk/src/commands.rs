@@ -15,7 +15,7 @@ use tinyllama_lesson::kinds::command::CommandStep;
 use tinyllama_lesson::{Case, CaseMove, LessonCommand, QuizAnswer, Verdict};
 use tinyllama_runs::recording::documents;
 use tinyllama_runs::{EndedRun, RunStart};
-use tinyllama_course::session::{Standing, StepRef, StepStatus};
+use tinyllama_session::{Standing, StepRef, StepStatus};
 
 /// Flags that select the device.
 const DEVICE: [&str; 2] = ["--backend", "--device"];

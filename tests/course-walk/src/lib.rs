@@ -29,7 +29,7 @@ use anyhow::{Context, Result};
 
 use tinyllama_lesson::{Course, CourseSource, FIXED, LearningPath, Lesson, RunName, Step};
 use tinyllama_runs::Launcher;
-use tinyllama_course::session::{Session, SessionLocation};
+use tinyllama_session::{Session, SessionLocation};
 use walk::LessonWalker;
 
 pub use blind::{BlindStrategy, MOST_BLIND, blind_strategies};

@@ -8,7 +8,7 @@ use tinyllama_lesson::file::CourseFile;
 use tinyllama_lesson::{
     Course, CourseSource, Lesson, Problem, Quiz, QuizChoice, WORKSHOP, live, problem_in,
 };
-use tinyllama_course::session::StepRef;
+use tinyllama_session::StepRef;
 
 /// Units of measured figures.
 const UNITS: [&str; 15] = [

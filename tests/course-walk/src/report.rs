@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use tinyllama_lesson::Problem;
-use tinyllama_course::session::CheckResultText;
+use tinyllama_session::CheckResultText;
 
 /// Reports of all lessons that were verified.
 #[derive(Clone, Debug, Default)]

@@ -15,8 +15,8 @@ use tinyllama_lesson::{Check, Verdict};
 use tinyllama_runs::recording::{Library, RecordingSource};
 use tinyllama_runs::Metric;
 use tinyllama_runs::{Control, EndedRun, RunStart, RunUpdate, Speed, supervise};
-use tinyllama_course::session::turns::{self, TurnAction};
-use tinyllama_course::session::{CheckResultText, StepRef, is_complete};
+use tinyllama_session::turns::{self, TurnAction};
+use tinyllama_session::{CheckResultText, StepRef, is_complete};
 
 /// The note about a check that the walk does not make.
 pub(crate) fn left_out_note(check: &str) -> String {

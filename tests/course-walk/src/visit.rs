@@ -1,7 +1,7 @@
 //! A step, and the findings about it so far.
 
 use tinyllama_lesson::{CourseSource, Lesson, Problem, Step, Verdict, problem_in};
-use tinyllama_course::session::{CheckResultText, StepRef};
+use tinyllama_session::{CheckResultText, StepRef};
 
 pub(crate) struct Visit<'a> {
     pub source: &'a CourseSource,

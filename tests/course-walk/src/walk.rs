@@ -12,8 +12,8 @@ use tinyllama_lesson::kinds::StepKind;
 use tinyllama_lesson::{
     CaseMove, Course, CourseSource, Lesson, Problem, Step, Undecided, exact, problem_in,
 };
-use tinyllama_course::session::progress::progress;
-use tinyllama_course::session::{
+use tinyllama_session::progress::progress;
+use tinyllama_session::{
     Access, CheckedKernel, MeasuredRuns, Session, StepRef, StepStatus, access,
 };
 use tinyllama_workbench::Exercise;

@@ -10,8 +10,8 @@ use rayon::prelude::*;
 use tinyllama_lesson::Course;
 use crate::report::hand_in::{is_export, read_report, with_unpacked};
 use crate::report::{CollectOptions, HandInError, HandInFindings, Report, collect, hand_in};
-use crate::session::earlier::{StoredLog, logs};
-use crate::session::{RunEntry, SessionLocation, SessionState, check_learner};
+use tinyllama_session::earlier::{StoredLog, logs};
+use tinyllama_session::{RunEntry, SessionLocation, SessionState, check_learner};
 use tinyllama_base::inside;
 
 /// One learner's report, and whether its records are intact.

@@ -5,7 +5,7 @@ use tinyllama_analysis::gpus;
 use tinyllama_analysis::roofline::{ceilings, product_units};
 use crate::report::document::{CeilingKind, CeilingLine};
 use tinyllama_runs::state_folder;
-use crate::session::SessionLocation;
+use tinyllama_session::SessionLocation;
 use tinyllama_contract::Hello;
 
 /// Beginning of the warning about an outdated calibration.

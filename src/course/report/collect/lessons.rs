@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use tinyllama_lesson::{Check, CommandOutputs, Course, Expect, Lesson, RunName, Step};
 use crate::report::document::CommandReport;
 use crate::report::{AnswerReport, CaseReport, CheckReport, LessonReport, StepReport};
-use crate::session::case::suspicions;
-use crate::session::progress::progress;
-use crate::session::{
+use tinyllama_session::case::suspicions;
+use tinyllama_session::progress::progress;
+use tinyllama_session::{
     AnswerGiven, CheckResult, LessonProgress, MeasuredRuns, SessionState, Standing, StepProgress,
     StepRef, StepStatus,
 };

@@ -3,7 +3,7 @@
 use tinyllama_lesson::{Course, exact, recorded};
 use tinyllama_runs::recording::label;
 use crate::report::Prediction;
-use crate::session::{MeasuredRuns, SessionState};
+use tinyllama_session::{MeasuredRuns, SessionState};
 
 pub fn collect(state: &SessionState, course: &Course, runs: &MeasuredRuns) -> Vec<Prediction> {
     let predictions = course.steps().filter_map(|(lesson, step)| {

@@ -9,7 +9,7 @@ use tinyllama_profile::show::memory_chart::{self, MemoryChart};
 use tinyllama_profile::show::parts::KernelParts;
 use crate::report::{HotspotRow, ProfileReport};
 use tinyllama_runs::FinishedRuns;
-use crate::session::SessionState;
+use tinyllama_session::SessionState;
 use tinyllama_base::inside;
 
 /// Largest number of kernels that are listed per profile.

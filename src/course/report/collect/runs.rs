@@ -10,7 +10,7 @@ use crate::report::document::Samples;
 use crate::report::{Device, RunReport, StepTime, Work, text};
 use tinyllama_runs::Metric;
 use tinyllama_runs::{FinishedRun, FinishedRuns};
-use crate::session::{RunEntry, RunExit, SessionState};
+use tinyllama_session::{RunEntry, RunExit, SessionState};
 use tinyllama_base::{Series, whole_percent};
 use tinyllama_contract::{Hello, Parts};
 

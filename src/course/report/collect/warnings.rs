@@ -1,7 +1,7 @@
 //! Warnings that a reader should know before believing the figures.
 
 use crate::report::{Report, RunReport, some_of};
-use crate::session::Scan;
+use tinyllama_session::Scan;
 use tinyllama_base::plural;
 
 pub fn collect(report: &Report, scan: &Scan) -> Vec<String> {

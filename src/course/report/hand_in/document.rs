@@ -18,9 +18,9 @@ use crate::report::collect::MOST_STREAM_BYTES;
 use crate::report::collect::ceilings::STALE;
 use crate::report::{CollectOptions, HandInError, HandInFindings, Report, collect, some_of};
 use tinyllama_runs::{FinishedRuns, RunExit};
-use crate::session::earlier::{self, StoredLog};
-use crate::session::runs::events_file;
-use crate::session::{SessionError, SessionLocation, SessionState, check_name};
+use tinyllama_session::earlier::{self, StoredLog};
+use tinyllama_session::runs::events_file;
+use tinyllama_session::{SessionError, SessionLocation, SessionState, check_name};
 use tinyllama_base::{plural, untrusted};
 
 const ANONYMOUS: &str = "The report is anonymous and carries no records. Name the session it was made from with --against to check it.";

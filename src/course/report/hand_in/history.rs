@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::difference::differences;
 use super::session::damage;
 use crate::report::some_of;
-use crate::session::earlier::{Replaced, StoredLog};
-use crate::session::{Scan, SessionState};
+use tinyllama_session::earlier::{Replaced, StoredLog};
+use tinyllama_session::{Scan, SessionState};
 
 /// Largest number of differences that are named per summary.
 const MAX_SHOWN: usize = 3;

@@ -18,7 +18,7 @@ use thiserror::Error;
 use super::document::FORMAT;
 use tinyllama_lesson::Course;
 use crate::report::Report;
-use crate::session::{SessionError, SessionLocation, archive};
+use tinyllama_session::{SessionError, SessionLocation, archive};
 use tinyllama_base::untrusted;
 
 pub use document::{VerifiedHandIn, of_report};

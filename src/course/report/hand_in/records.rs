@@ -8,8 +8,8 @@ use time::{Duration, OffsetDateTime};
 use tinyllama_lesson::{Course, Quiz, QuizAnswer, Step};
 use crate::report::some_of;
 use tinyllama_runs::FinishedRuns;
-use crate::session::earlier::StoredLog;
-use crate::session::{
+use tinyllama_session::earlier::StoredLog;
+use tinyllama_session::{
     AnswerGiven, MeasuredRuns, Record, Scan, SessionEvent, SessionState, StepRef, is_complete,
 };
 use tinyllama_base::{duration, plural};

@@ -8,9 +8,9 @@ use super::records;
 use tinyllama_lesson::Course;
 use crate::report::{HandInError, HandInFindings, some_of};
 use tinyllama_runs::{ENERGY, FinishedRun, FinishedRuns, RunExit};
-use crate::session::earlier::{StoredLog, logs};
-use crate::session::runs::events_file;
-use crate::session::{MOST_LOG_BYTES, RunEntry, Scan, SessionError, SessionState, chain};
+use tinyllama_session::earlier::{StoredLog, logs};
+use tinyllama_session::runs::events_file;
+use tinyllama_session::{MOST_LOG_BYTES, RunEntry, Scan, SessionError, SessionState, chain};
 use tinyllama_base::{plural, untrusted};
 
 /// Largest relative difference between a median and the same median from another build.

@@ -38,7 +38,7 @@ use crate::instructor::{Class, Dashboard, Prompt, views};
 use tinyllama_lesson::Course;
 use crate::report::{CollectOptions, collect, markdown};
 use tinyllama_runs::Processes;
-use crate::session::{StepRef, class_file};
+use tinyllama_session::{StepRef, class_file};
 use crate::tui::{PageText, Pane, Panel, Screenful, Theme, Tone, view, width};
 use crate::tutor::PanelAction;
 use crate::tutor::SharedSession;

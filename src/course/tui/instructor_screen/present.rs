@@ -6,7 +6,7 @@ use itertools::Itertools;
 
 use crate::instructor::{Class, ClassError};
 use tinyllama_lesson::{Course, Lesson, Quiz, Step};
-use crate::session::{StepProgress, StepRef, StepStatus};
+use tinyllama_session::{StepProgress, StepRef, StepStatus};
 use crate::tutor::slide::slide_text;
 use tinyllama_base::plural;
 
@@ -104,7 +104,7 @@ fn bars(step: &Step, class: &[StepProgress], block: &str) -> String {
 mod tests {
     use super::*;
     use tinyllama_lesson::{CourseSource, QuizAnswer};
-    use crate::session::{Session, SessionLocation};
+    use tinyllama_session::{Session, SessionLocation};
 
     #[test]
     fn a_step_is_shown_with_the_first_answers_of_the_class_and_no_reason() {

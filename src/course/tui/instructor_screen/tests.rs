@@ -5,8 +5,8 @@ use crate::instructor::dashboard::{InstructorAction, Prompt};
 use crate::instructor::stuck::Sign;
 use crate::instructor::view::{LearnerPosition, LearnerView, LessonView};
 use tinyllama_lesson::CourseSource;
-use crate::session::StepRef;
-use crate::session::order::OrderAction;
+use tinyllama_session::StepRef;
+use tinyllama_session::order::OrderAction;
 use crate::tui::sheet::sheet;
 
 fn view(name: &str, signs: Vec<Sign>) -> LearnerView {

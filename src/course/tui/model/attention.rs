@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::session::LONGEST_LOOK;
+use tinyllama_session::LONGEST_LOOK;
 
 /// Time is recorded in portions of this size, so that a crash loses little.
 const NOTE_AFTER: Duration = Duration::from_secs(60);

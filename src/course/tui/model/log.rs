@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tinyllama_profile::commands::line::CommandLine;
-use crate::session::StepRef;
+use tinyllama_session::StepRef;
 use crate::tui::{Effect, HandOver, Model, PlayedRecording, RunId};
 
 /// A command that the tutor started.

@@ -19,7 +19,7 @@ use self::run::{RunPhase, TutorRun};
 use self::step::StepView;
 use tinyllama_lesson::{CaseMove, Course, Lesson, Step};
 use tinyllama_runs::recording::Library;
-use crate::session::{MeasuredRuns, SessionState, StepProgress, StepRef};
+use tinyllama_session::{MeasuredRuns, SessionState, StepProgress, StepRef};
 use crate::tui::{Effect, Effects, Highlighter, KeyMap, Message, Panel, RunId, TaskContext, Theme};
 use crate::tutor::document::{MenuAction, MenuLine, StepContext};
 use crate::tutor::{JobRecording, recorded};

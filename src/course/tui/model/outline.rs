@@ -2,8 +2,8 @@
 
 use tinyllama_lesson::document::PlannedDocument;
 use tinyllama_lesson::{Course, Lesson, SessionDocument};
-use crate::session::progress::progress;
-use crate::session::{Access, LessonProgress, SessionState, StepRef, StepStatus, access};
+use tinyllama_session::progress::progress;
+use tinyllama_session::{Access, LessonProgress, SessionState, StepRef, StepStatus, access};
 use crate::tui::Cursor;
 
 /// The state of the outline.

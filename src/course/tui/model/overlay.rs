@@ -2,7 +2,7 @@
 
 use ratatui_textarea::{CursorMove, TextArea};
 
-use crate::session::StepRef;
+use tinyllama_session::StepRef;
 use crate::tui::{Cursor, Effects, Model, Panel, RunId};
 
 #[derive(Debug)]

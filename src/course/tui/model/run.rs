@@ -2,7 +2,7 @@
 
 use tinyllama_lesson::Job;
 use tinyllama_runs::Speed;
-use crate::session::StepRef;
+use tinyllama_session::StepRef;
 use crate::tui::{RunId, RunView};
 use crate::tutor::RunEnding;
 

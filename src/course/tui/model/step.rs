@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use tinyllama_lesson::MarkedAnswer;
-use crate::session::{AnswerGiven, CheckResultText, HintStage, StepProgress, StepRef, StepStatus};
+use tinyllama_session::{AnswerGiven, CheckResultText, HintStage, StepProgress, StepRef, StepStatus};
 use crate::tui::{Panel, Scroll};
 use crate::tutor::profile::ProfileView;
 use tinyllama_workbench::KernelFinding;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ratatui::prelude::{Constraint, Line};
 
-use crate::session::CheckedKernel;
+use tinyllama_session::CheckedKernel;
 use crate::tui::markdown::wrap::folded;
 use crate::tui::{Pane, Panel, PanelCommand, Scroll, Tabs, Theme, cut};
 use crate::tutor::PanelAction;

@@ -2,8 +2,8 @@
 //! what comes next.
 
 use tinyllama_lesson::Lesson;
-use crate::session::StepStatus;
-use crate::session::progress::progress;
+use tinyllama_session::StepStatus;
+use tinyllama_session::progress::progress;
 use crate::tui::{Model, PageText, TextPage};
 use crate::tutor::say;
 use tinyllama_base::plural;
@@ -85,8 +85,8 @@ fn lower(sentence: &str) -> String {
 mod tests {
     use super::*;
     use tinyllama_lesson::Verdict;
-    use crate::session::event::AnswerGiven;
-    use crate::session::{SessionEvent, StepRef};
+    use tinyllama_session::event::AnswerGiven;
+    use tinyllama_session::{SessionEvent, StepRef};
     use crate::tui::script::Script;
 
     #[test]

@@ -1,6 +1,6 @@
 //! Shows messages and changes of instructors, and notes of the tutor itself.
 
-use crate::session::order::received;
+use tinyllama_session::order::received;
 use crate::tui::{Effects, Handler, KeyBinding, Model, PageText, TextPage};
 use crate::tutor::Action;
 use tinyllama_base::moment;

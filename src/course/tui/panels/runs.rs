@@ -5,8 +5,8 @@ use std::time::Duration;
 use tinyllama_lesson::Verdict;
 use tinyllama_runs::recording::label;
 use tinyllama_runs::{FinishedRun, RunExit};
-use crate::session::stored_runs::{kept, prunable, remove};
-use crate::session::{StoredRun, read_only};
+use tinyllama_session::stored_runs::{kept, prunable, remove};
+use tinyllama_session::{StoredRun, read_only};
 use crate::tui::{
     Cell, ComparePanel, ComparedRun, Cursor, Effect, Effects, Handler, KeyBinding, Message, Model,
     Pane, Panel, PanelCommand, RunContext, RunView, Snippet, TableView, TaskContext, Tone,
@@ -290,7 +290,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::session::event::StepRef;
+    use tinyllama_session::event::StepRef;
     use crate::tui::sheet;
 
     fn run(at: u64, target: &str, exit: Option<RunExit>) -> StoredRun {

@@ -1,7 +1,7 @@
 //! The first page of a new learner: it starts a training run at once, before anything else.
 
 use tinyllama_lesson::Course;
-use crate::session::{Access, SessionState, StepRef, access};
+use tinyllama_session::{Access, SessionState, StepRef, access};
 use crate::tui::update::{navigate, runs};
 use crate::tui::{Area, Effects, Model, PageText, TextPage, both_effects};
 use crate::tutor::Action;

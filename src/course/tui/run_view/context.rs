@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tinyllama_runs::{Metric, MetricUnit};
-use crate::session::runs::MOST_ROUNDS;
+use tinyllama_session::runs::MOST_ROUNDS;
 use crate::tui::duration;
 
 /// Identifies the run, and names what its figures are compared with.

@@ -5,7 +5,7 @@ use ratatui::prelude::{Line, Span, Style};
 use signal_hook::low_level::signal_name;
 
 use super::state::RunState;
-use crate::session::RunExit;
+use tinyllama_session::RunExit;
 use crate::tui::markdown::wrap::NO_BREAK;
 use crate::tui::{Theme, bar, both_ends, cut, duration, paragraph, width};
 use crate::tutor::{RunEnding, say};

@@ -28,7 +28,7 @@ use self::state::RunState;
 use super::panels::table::TableView;
 use tinyllama_profile::live::GpuStatus;
 use tinyllama_runs::{Line as RunLine, steps};
-use crate::session::CheckResultText;
+use tinyllama_session::CheckResultText;
 use crate::tui::{Cursor, Pane, Panel, PanelCommand, Tabs, paragraph};
 use crate::tutor::PanelAction;
 use crate::tutor::RunEnding;

@@ -7,7 +7,7 @@ use super::history::{FigureHistory, RECENT};
 use super::journal::{Journal, Voice};
 use tinyllama_runs::Metric;
 use tinyllama_runs::{Line, event_text};
-use crate::session::CheckResultText;
+use tinyllama_session::CheckResultText;
 use crate::tui::RunContext;
 use crate::tutor::RunEnding;
 use tinyllama_base::Interval;
@@ -207,7 +207,7 @@ impl RunState {
 mod tests {
     use super::*;
     use tinyllama_runs::read_line;
-    use crate::session::event::RunExit;
+    use tinyllama_session::event::RunExit;
     use crate::tui::run_view::tests::ended;
 
     fn state(lines: &str) -> RunState {

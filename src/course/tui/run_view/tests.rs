@@ -5,7 +5,7 @@ use ratatui::prelude::{Buffer, Rect};
 use super::*;
 use tinyllama_runs::read_line;
 use tinyllama_runs::{Metric, MetricUnit};
-use crate::session::RunExit;
+use tinyllama_session::RunExit;
 use crate::tui::{Theme, sheet};
 use tinyllama_contract::Body;
 

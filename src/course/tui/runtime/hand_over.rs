@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 
 use tinyllama_runs::launcher;
-use crate::session::SessionLocation;
+use tinyllama_session::SessionLocation;
 use crate::tui::update::profiler::send_import;
 use crate::tui::{BackgroundTask, HandOver, Message, ProfileMessage, TaskContext};
 use crate::tutor::TutorOptions;

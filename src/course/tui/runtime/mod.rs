@@ -29,8 +29,8 @@ use tinyllama_lesson::Course;
 use tinyllama_lesson::Job;
 use tinyllama_runs::recording::Library;
 use tinyllama_runs::{Control, Processes, RunStart, Speed};
-use crate::session::turns::{self, Repeat};
-use crate::session::{Session, SessionError, SessionState};
+use tinyllama_session::turns::{self, Repeat};
+use tinyllama_session::{Session, SessionError, SessionState};
 use crate::tui::{
     BackgroundTask, Effect, HandOver, Message, Model, RunId, TaskContext, Theme, keys,
 };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use tinyllama_lesson::Course;
-use crate::session::{Session, SessionError, StepRef};
+use tinyllama_session::{Session, SessionError, StepRef};
 use crate::tui::{Message, News, Reply, SessionRequest};
 use crate::tutor::document::Given;
 use crate::tutor::{SharedSession, note_profile};
@@ -239,8 +239,8 @@ fn check(
 mod tests {
     use super::*;
     use tinyllama_lesson::CourseSource;
-    use crate::session::event::{KernelTime, Scope};
-    use crate::session::{InstructorOrder, OrderAction, SessionEvent, SessionLocation, inbox};
+    use tinyllama_session::event::{KernelTime, Scope};
+    use tinyllama_session::{InstructorOrder, OrderAction, SessionEvent, SessionLocation, inbox};
 
     #[test]
     fn a_reply_waits_until_there_is_room_among_what_runs_say() {

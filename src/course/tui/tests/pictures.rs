@@ -13,7 +13,7 @@ use super::script::Script;
 use super::svg::svg;
 use tinyllama_lesson::{Course, CourseSource};
 use tinyllama_runs::recording::{self, Library};
-use crate::session::StepRef;
+use tinyllama_session::StepRef;
 use crate::tui::view::draw;
 
 /// A screen: its file, its description, its size, and its keys. The keys follow a prediction and its finished run;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{ask, kernel, navigate, note_time, primary, profile, runs};
 use tinyllama_lesson::{RunName, Runs};
-use crate::session::{SessionState, StepStatus};
+use tinyllama_session::{SessionState, StepStatus};
 use crate::tui::model::WIDE;
 use crate::tui::{
     Ask, ComparePanel, ComparedRun, Confirm, Effect, Effects, HandOver, Highlighter, Message,

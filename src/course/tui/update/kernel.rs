@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use crate::session::kernel::start_exercise;
-use crate::session::{CheckedKernel, StepRef};
+use tinyllama_session::kernel::start_exercise;
+use tinyllama_session::{CheckedKernel, StepRef};
 use crate::tui::panels::kernel::KernelPanel;
 use crate::tui::{
     Area, BackgroundTask, Effect, Effects, HandOver, Message, Model, OpenStep, PageText,

@@ -8,9 +8,9 @@ use super::primary::{Primary, primary};
 use super::{note_time, profiler, recall, runs, scroll};
 use tinyllama_lesson::Job;
 use tinyllama_lesson::Lesson;
-use crate::session::progress::progress;
-use crate::session::recall::is_due;
-use crate::session::{
+use tinyllama_session::progress::progress;
+use tinyllama_session::recall::is_due;
+use tinyllama_session::{
     Access, StepRef, StepStatus, access, following, neighbour, next as next_unfinished, unfinished,
 };
 use crate::tui::panels::lesson_end;

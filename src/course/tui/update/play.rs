@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::runs;
 use tinyllama_runs::Speed;
-use crate::session::StepRef;
+use tinyllama_session::StepRef;
 use crate::tui::{Effect, Effects, Model, OpenStep, PlayedRecording, RunPhase};
 use crate::tutor::JobRecording;
 

@@ -2,7 +2,7 @@
 
 use super::{act, ask, navigate, profile, recall, runs, scroll};
 use tinyllama_lesson::QuizAnswer;
-use crate::session::{StepRef, StepStatus};
+use tinyllama_session::{StepRef, StepStatus};
 use crate::tui::{Effects, Model, OpenStep, RunPhase};
 use crate::tutor::document::{Given, MenuAction, MenuLine, PrimaryAction};
 use crate::tutor::{PanelAction, behavior};

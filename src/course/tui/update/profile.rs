@@ -5,7 +5,7 @@ use std::path::Path;
 use super::primary::Primary::{self, Do};
 use super::{ask, profiler};
 use tinyllama_profile::commands::line::CommandLine;
-use crate::session::StepRef;
+use tinyllama_session::StepRef;
 use crate::tui::model::log::LoggedKind;
 use crate::tui::panels::profile::panel;
 use crate::tui::{

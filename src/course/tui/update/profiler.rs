@@ -10,7 +10,7 @@ use tinyllama_profile::run::{
 };
 use tinyllama_profile::show::parts::KernelParts;
 use tinyllama_runs::signal_name;
-use crate::session::StepRef;
+use tinyllama_session::StepRef;
 use crate::tui::{BackgroundTask, Effect, Message, ProfileMessage, TaskContext};
 use crate::tutor::folder_for;
 use crate::tutor::profile::{kernel_parts, prepare as prepare_command};

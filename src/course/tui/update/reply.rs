@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::{act, navigate, runs};
 use tinyllama_lesson::{Step, Verdict};
-use crate::session::order::OutsideChange;
-use crate::session::runs::MOST_ROUNDS;
-use crate::session::turns::{self, TurnAction};
-use crate::session::{CheckResultText, Record, Scope, SessionEvent, Standing, StepRef};
+use tinyllama_session::order::OutsideChange;
+use tinyllama_session::runs::MOST_ROUNDS;
+use tinyllama_session::turns::{self, TurnAction};
+use tinyllama_session::{CheckResultText, Record, Scope, SessionEvent, Standing, StepRef};
 use crate::tui::panels::messages;
 use crate::tui::{
     Area, Effect, Effects, FocusedScreen, Model, News, Reply, Reveal, Round, RunPhase, both_effects,

@@ -6,7 +6,7 @@ use tinyllama_runs::recording::label;
 use tinyllama_runs::Metric;
 use tinyllama_runs::RunUpdate;
 use tinyllama_runs::metric::Statistic;
-use crate::session::{MeasuredRuns, StepRef};
+use tinyllama_session::{MeasuredRuns, StepRef};
 use crate::tui::{
     BackgroundTask, Confirm, Effect, Effects, LearnerPrediction, Message, Model, Overlay,
     PlayedRecording, Reveal, RunContext, RunId, RunPhase, RunView, SessionRequest, TutorRun,

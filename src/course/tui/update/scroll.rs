@@ -2,7 +2,7 @@
 
 use super::act;
 use super::navigate::through_outline;
-use crate::session::StepRef;
+use tinyllama_session::StepRef;
 use crate::tui::{Area, Ask, Confirm, Effects, FocusedScreen, Key, Model, Overlay, both_effects};
 use crate::tutor::PanelAction;
 use crossterm::event::KeyCode;

@@ -11,8 +11,8 @@ use crossterm::event::Event;
 use ratatui::prelude::{Buffer, Rect};
 
 use tinyllama_lesson::{Course, CourseSource};
-use crate::session::event::{RunExit, StepRef};
-use crate::session::state::StepStatus;
+use tinyllama_session::event::{RunExit, StepRef};
+use tinyllama_session::state::StepStatus;
 use crate::tui::FocusedScreen;
 use crate::tui::message::{Effect, HandOver, Message, ProfileMessage, RunId};
 use crate::tui::model::overlay::Overlay;

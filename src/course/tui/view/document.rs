@@ -5,7 +5,7 @@ mod blocks;
 use ratatui::prelude::{Line, Span, Style};
 
 use tinyllama_lesson::{Verdict, live};
-use crate::session::{CheckResultText, StepProgress, StepStatus};
+use tinyllama_session::{CheckResultText, StepProgress, StepStatus};
 use crate::tui::{
     Area, Model, OpenStep, StepView, Theme, hanging, markdown, text_area, wrap_plain,
 };

@@ -2,7 +2,7 @@
 
 use ratatui::text::Span;
 
-use crate::session::progress::progress;
+use tinyllama_session::progress::progress;
 use crate::tui::{FocusedScreen, Model, Pane, both_ends, width};
 use crate::tutor::say;
 

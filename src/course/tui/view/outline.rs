@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::session::StepStatus;
+use tinyllama_session::StepStatus;
 use crate::tui::{FocusedScreen, Model, OutlineRow, Pane, both_ends, first_shown, hanging};
 use crate::tutor::say;
 

@@ -4,7 +4,7 @@ use super::*;
 use tinyllama_lesson::kinds::command::CommandStep;
 use tinyllama_lesson::{CommandOutputs, Runs};
 use tinyllama_runs::recording::label;
-use crate::session::MeasuredRuns;
+use tinyllama_session::MeasuredRuns;
 
 impl StepBehavior for CommandStep {
     fn actions(&self) -> &'static [(Action, &'static str)] {

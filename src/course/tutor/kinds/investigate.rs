@@ -3,7 +3,7 @@
 use super::*;
 use tinyllama_lesson::case::ANSWERS;
 use tinyllama_lesson::{Case, CaseMove, live};
-use crate::session::{Evidence, Standing};
+use tinyllama_session::{Evidence, Standing};
 use tinyllama_base::plural;
 
 impl StepBehavior for Case {
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use tinyllama_lesson::QuizChoice;
     use tinyllama_lesson::case::{Measurement, Suspect};
-    use crate::session::{AnswerGiven, SessionState, StepProgress};
+    use tinyllama_session::{AnswerGiven, SessionState, StepProgress};
 
     fn case() -> Case {
         let suspect = |id: &str, guilty| Suspect {

@@ -14,7 +14,7 @@ mod run;
 
 use tinyllama_lesson::kinds::StepKind;
 use tinyllama_lesson::{Golden, MarkedAnswer, QuizAnswer, Step};
-use crate::session::{SessionEvent, StepRef};
+use tinyllama_session::{SessionEvent, StepRef};
 use crate::tutor::Action;
 use crate::tutor::document::{
     Block, Editable, Figures, Given, Mark, MenuAction, MenuLine, PrimaryAction, Question,
@@ -73,8 +73,8 @@ pub fn behavior(step: &Step) -> &dyn StepBehavior {
 mod tests {
     use super::*;
     use tinyllama_lesson::{Course, CourseSource};
-    use crate::session::progress::is_task_done;
-    use crate::session::{MeasuredRuns, SessionState, StepProgress};
+    use tinyllama_session::progress::is_task_done;
+    use tinyllama_session::{MeasuredRuns, SessionState, StepProgress};
     use crate::tutor::profile::ProfileView;
 
     #[test]

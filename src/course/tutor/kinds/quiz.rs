@@ -3,7 +3,7 @@
 use super::*;
 use tinyllama_lesson::quiz::NumberQuestion;
 use tinyllama_lesson::{Quiz, QuizChoice};
-use crate::session::AnswerGiven;
+use tinyllama_session::AnswerGiven;
 use crate::tutor::say;
 
 impl StepBehavior for Quiz {

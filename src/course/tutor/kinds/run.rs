@@ -4,7 +4,7 @@ use super::*;
 use tinyllama_lesson::kinds::run::RunStep;
 use tinyllama_runs::recording::label;
 use tinyllama_runs::MetricUnit;
-use crate::session::RunExit;
+use tinyllama_session::RunExit;
 use tinyllama_base::moment;
 
 impl StepBehavior for RunStep {

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::session::chain;
+use tinyllama_session::chain;
 use crate::tui::tests::script::test_course;
 
 pub const NOON: &str = "2026-01-01T12:00:00Z";

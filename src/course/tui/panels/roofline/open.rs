@@ -7,7 +7,7 @@ use tinyllama_analysis::calibration::Calibration;
 use tinyllama_analysis::roofline;
 use tinyllama_runs::recording::label;
 use tinyllama_runs::{RunExit, state_folder};
-use crate::session::read_only;
+use tinyllama_session::read_only;
 use crate::tui::{Effects, Handler, KeyBinding, Model, RooflinePanel, TaskContext};
 use crate::tutor::Action;
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use tinyllama_lesson::{Lesson, Quiz, QuizAnswer, Step};
-use crate::session::{Record, Scope, SessionEvent};
+use tinyllama_session::{Record, Scope, SessionEvent};
 use crate::tui::update::{navigate, recall};
 use crate::tui::{News, Reply};
 

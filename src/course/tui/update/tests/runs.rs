@@ -2,7 +2,7 @@
 
 use super::*;
 use tinyllama_runs::recording::{Library, RecordingSource};
-use crate::session::SessionEvent;
+use tinyllama_session::SessionEvent;
 
 #[test]
 fn a_run_that_crashes_shows_its_last_words_and_the_tutor_goes_on() {

@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use tar::{Archive, Builder, Entry, EntryType, Header};
 
 use tinyllama_runs::EVENTS;
-use crate::session::{SessionError, SessionLocation, log};
+use crate::{SessionError, SessionLocation, log};
 use tinyllama_base::{file, if_there, inside, untrusted};
 
 /// The parts of a session that travel. The lock and the cache stay.

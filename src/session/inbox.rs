@@ -10,7 +10,7 @@ use uzers::get_effective_uid;
 use super::location::create_folder;
 use super::order::FORMAT;
 use super::runs::events_file;
-use crate::session::{
+use crate::{
     InstructorOrder, OrderAction, OutsideChange, Session, SessionError, SessionEvent,
     SessionLocation, SolvedRun, check_name, class_file,
 };

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use tinyllama_lesson::{Course, MarkedAnswer, Quiz, QuizAnswer, Step};
-use crate::session::{
+use crate::{
     AnswerGiven, Session, SessionError, SessionEvent, SessionState, StepRef, next,
 };
 
@@ -85,7 +85,7 @@ impl Session {
 mod tests {
     use super::*;
     use tinyllama_lesson::CourseSource;
-    use crate::session::SessionLocation;
+    use crate::SessionLocation;
 
     #[test]
     fn missed_questions_come_first_and_the_test_has_fifteen_at_the_end() {

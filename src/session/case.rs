@@ -2,7 +2,7 @@
 
 use tinyllama_lesson::case::ANSWERS;
 use tinyllama_lesson::{Case, CaseMove};
-use crate::session::{SessionState, StepProgress, StepRef};
+use crate::{SessionState, StepProgress, StepRef};
 use tinyllama_base::plural;
 
 /// A learner's progress in a case.
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use tinyllama_lesson::QuizChoice;
     use tinyllama_lesson::case::{Measurement, Suspect};
-    use crate::session::event::{Record, RunExit, SessionEvent};
+    use crate::event::{Record, RunExit, SessionEvent};
 
     fn case() -> Case {
         let suspect = |id: &str, guilty| Suspect {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::session::{Holder, class_rights};
+use crate::{Holder, class_rights};
 
 #[derive(Debug, Error)]
 pub enum SessionError {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::log::replace_json;
 use tinyllama_lesson::LearningPath;
-use crate::session::{SessionError, SessionLocation};
+use crate::{SessionError, SessionLocation};
 use tinyllama_base::untrusted;
 
 /// No learner can have this name, because names do not begin with a dot.

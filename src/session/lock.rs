@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::session::SessionError;
+use crate::SessionError;
 use tinyllama_base::{host_name, now, untrusted};
 
 /// The process that has a session open.

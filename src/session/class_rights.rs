@@ -10,7 +10,7 @@ use uzers::{
     group_access_list,
 };
 
-use crate::session::SessionError;
+use crate::SessionError;
 use tinyllama_base::inside;
 
 /// Explains the rights of a class folder that let instructors read sessions and keep learners out.

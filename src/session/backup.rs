@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::location::create_private;
 use super::log::{replace, replace_json};
-use crate::session::{Scope, Session, SessionError, SessionEvent, check_name};
+use crate::{Scope, Session, SessionError, SessionEvent, check_name};
 use tinyllama_base::{now, untrusted};
 
 const MANIFEST: &str = "backup.json";

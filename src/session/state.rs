@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use tinyllama_lesson::{LearningPath, Verdict};
-use crate::session::{AnswerGiven, KernelTime, Record, RunExit, Scope, SessionEvent, StepRef};
+use crate::{AnswerGiven, KernelTime, Record, RunExit, Scope, SessionEvent, StepRef};
 
 /// The result of all events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

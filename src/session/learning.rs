@@ -10,7 +10,7 @@ use tinyllama_lesson::{
     Check, Course, Expect, LearningPath, Lesson, MarkedAnswer, Quiz, QuizAnswer, Step, Undecided,
     Verdict,
 };
-use crate::session::{
+use crate::{
     AnswerGiven, CheckResult, CheckedKernel, MeasuredRuns, Session, SessionError, SessionEvent,
     StepRef, StepStatus, is_complete,
 };

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tinyllama_lesson::case::fix_of;
 use tinyllama_lesson::{CaseMove, CommandOutputs, Course, FIXED, RunName, Runs, Step, live};
 use tinyllama_runs::{EVENTS, FinishedRun, FinishedRuns, Measurements, RunExit};
-use crate::session::{RunEntry, SessionError, SessionState, Standing, StepRef};
+use crate::{RunEntry, SessionError, SessionState, Standing, StepRef};
 use tinyllama_contract::flags::USUAL_STEPS;
 
 /// Most rounds for an undecided effect, and most repeats of a step that are compared.
@@ -292,7 +292,7 @@ fn repeats<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::turns::steps;
+    use crate::turns::steps;
 
     #[test]
     fn a_round_makes_both_runs_as_long_as_the_longer_one_within_reason() {

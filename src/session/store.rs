@@ -12,7 +12,7 @@ use super::log::Log;
 use super::runs::{events_file, known};
 use tinyllama_lesson::Course;
 use tinyllama_runs::FinishedRuns;
-use crate::session::{
+use crate::{
     LogDamage, MeasuredRuns, Record, RunEntry, RunExit, SessionError, SessionEvent,
     SessionLocation, SessionState, StepRef, chain, check_name, earlier, lock, log,
 };

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::chain::START;
 use super::event::FORMAT;
 use super::location::create_private;
-use crate::session::{Record, SessionError, SessionEvent, chain};
+use crate::{Record, SessionError, SessionEvent, chain};
 use tinyllama_base::{file, if_there, untrusted};
 
 /// A larger log is neither written nor read. No session of this program comes near this size.

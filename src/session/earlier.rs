@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::log::scan_bytes;
-use crate::session::{MOST_LOG_BYTES, Scan, SessionError, SessionEvent};
+use crate::{MOST_LOG_BYTES, Scan, SessionError, SessionEvent};
 use tinyllama_base::untrusted;
 
 /// The content of a log.

@@ -11,7 +11,7 @@ use time::macros::format_description;
 
 use tinyllama_lesson::Verdict;
 use tinyllama_runs::{RunExit, RunRecord};
-use crate::session::{SessionError, SessionState, StepRef};
+use crate::{SessionError, SessionState, StepRef};
 use tinyllama_base::{inside, unix_time};
 
 /// A one-line summary of a run.
@@ -162,7 +162,7 @@ pub fn remove(run: &StoredRun) -> Result<(), SessionError> {
 mod tests {
     use super::*;
     use tinyllama_runs::RunFolder;
-    use crate::session::event::{Record, SessionEvent};
+    use crate::event::{Record, SessionEvent};
 
     #[test]
     fn runs_that_the_session_needs_are_never_pruned() {

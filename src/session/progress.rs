@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use tinyllama_lesson::kinds::StepKind;
 use tinyllama_lesson::{Course, Lesson, Step, Verdict};
-use crate::session::{SessionState, Standing, StepProgress, StepRef, StepStatus};
+use crate::{SessionState, Standing, StepProgress, StepRef, StepStatus};
 
 /// True if a lesson can be begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -254,7 +254,7 @@ pub fn following(course: &Course, state: &SessionState, at: &StepRef) -> Option<
 mod tests {
     use super::*;
     use tinyllama_lesson::{CourseSource, LearningPath};
-    use crate::session::{Session, SessionLocation};
+    use crate::{Session, SessionLocation};
 
     fn course() -> Course {
         Course::load(&CourseSource::BuiltIn).unwrap()
@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_class_takes_its_path_once_and_its_learners_may_leave_it() {
-        use crate::session::class_file::{self, Pin};
+        use crate::class_file::{self, Pin};
         let folder = tempfile::tempdir().unwrap();
         let location = SessionLocation::new(folder.path(), "ada");
         let course = course();

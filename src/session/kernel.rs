@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use crate::session::{SessionEvent, StepRef};
+use crate::{SessionEvent, StepRef};
 use tinyllama_workbench::check::{self, ExerciseCheck};
 use tinyllama_workbench::{Exercise, KernelFile, exercise_file, text};
 
