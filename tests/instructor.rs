@@ -21,7 +21,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 use tempfile::TempDir;
-use tinyllama_course::instructor::{Class, Delivery, Sign, deliver, views};
+use tinyllama_tutor_core::instructor::{Class, Delivery, Sign, deliver, views};
 use tinyllama_lesson::Verdict;
 use tinyllama_session::class_file::{self, Pin};
 use tinyllama_session::progress::next;

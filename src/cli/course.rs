@@ -10,7 +10,7 @@ use tinyllama_lesson::CourseSource;
 use tinyllama_runs::recording;
 use tinyllama_runs::Launcher;
 use tinyllama_session::{SessionLocation, class_rights};
-use tinyllama_course::tutor::{TutorError, TutorOptions};
+use tinyllama_tutor_core::{TutorError, TutorOptions};
 use tinyllama_course::{plain, tui};
 
 #[derive(Debug, Args)]

@@ -21,7 +21,7 @@ use tinyllama_contract::flags::RunSpec;
 use tinyllama_lesson::{Course, CourseSource};
 use tinyllama_runs::{Control, Launcher, Line, RunUpdate, supervise};
 use tinyllama_session::class_rights;
-use tinyllama_course::tutor::prepare::targets;
+use tinyllama_tutor_core::prepare::targets;
 use tinyllama_engine::device::FORGET_TUNING;
 
 /// Cache folders that any machine with the same GPU, driver and program can use.

@@ -12,8 +12,6 @@
 //! assert!(course.lessons().count() > 10);
 //! ```
 
-pub mod instructor;
 pub mod plain;
 pub mod report;
 pub mod tui;
-pub mod tutor;

@@ -11,7 +11,7 @@ use tinyllama_base::statistics::median;
 use tinyllama_base::untrusted::plain;
 use tinyllama_contract::flags::RunSpec;
 use tinyllama_analysis::{MeasuredRun, RunFailure, RunVariant};
-use tinyllama_course::instructor::ladder::{BestRun, ladder};
+use tinyllama_tutor_core::instructor::ladder::{BestRun, ladder};
 use tinyllama_lesson::refused_flag;
 use tinyllama_runs::Launcher;
 

@@ -6,8 +6,8 @@ use clap::{ArgGroup, Args, Subcommand};
 
 use crate::cli::analysis::{Flags, Measure, Sweep};
 use crate::cli::report::CourseArgs;
-use tinyllama_course::instructor::class::PERMISSIONS;
-use tinyllama_course::instructor::scope::ScopeName;
+use tinyllama_tutor_core::instructor::class::PERMISSIONS;
+use tinyllama_tutor_core::instructor::scope::ScopeName;
 
 #[derive(Debug, Args)]
 #[command(after_help = PERMISSIONS)]

@@ -16,12 +16,12 @@ use super::print_result::{print_markdown, print_text};
 use super::session::warn_of;
 use tinyllama_base::{locale, milliseconds, plural};
 use tinyllama_contract::flags::UsageError;
-use tinyllama_course::instructor::carry_out::{
+use tinyllama_tutor_core::instructor::carry_out::{
     SentOrder, everyone, newest_backup, pin, send_each, send_one,
 };
-use tinyllama_course::instructor::class::PERMISSIONS;
-use tinyllama_course::instructor::scope;
-use tinyllama_course::instructor::{Class, hand_ins, solve};
+use tinyllama_tutor_core::instructor::class::PERMISSIONS;
+use tinyllama_tutor_core::instructor::scope;
+use tinyllama_tutor_core::instructor::{Class, hand_ins, solve};
 use tinyllama_lesson::Course;
 use tinyllama_lesson::path::WHOLE;
 use tinyllama_course::report::{CollectOptions, collect, markdown};

@@ -16,8 +16,8 @@ use tinyllama_session::{
     StepStatus, access, following, neighbour, next as next_unfinished, recall, unfinished,
 };
 use crate::tui::hyperlinks;
-use crate::tutor::document::Editable;
-use crate::tutor::{SharedSession, TutorError, TutorOptions, behavior, say};
+use tinyllama_tutor_core::document::Editable;
+use tinyllama_tutor_core::{SharedSession, TutorError, TutorOptions, behavior, say};
 use tinyllama_base::{plain, plain_lines};
 
 pub struct Dialogue<'c, I, O> {

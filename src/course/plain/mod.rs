@@ -21,7 +21,7 @@ use tinyllama_lesson::Course;
 use tinyllama_runs::Processes;
 use tinyllama_session::Session;
 use crate::tui::hyperlinks;
-use crate::tutor::{Face, SharedSession, TutorError, TutorOptions, watch};
+use tinyllama_tutor_core::{Face, SharedSession, TutorError, TutorOptions, watch};
 
 /// Printed when the learner leaves, but only if everything was stored.
 pub const FAREWELL: &str = "Everything is saved. Until next time.";

@@ -13,8 +13,8 @@ use tinyllama_runs::{Control, Line, RunStart, RunUpdate, Speed, supervise};
 use tinyllama_session::runs::MOST_ROUNDS;
 use tinyllama_session::turns::{self, TurnAction};
 use tinyllama_session::{CheckResultText, Standing};
-use crate::tutor::profile::{ProfileView, prepare, tables};
-use crate::tutor::{
+use tinyllama_tutor_core::profile::{ProfileView, prepare, tables};
+use tinyllama_tutor_core::{
     JobRecording, RunEnding, TutorError, folder_for, gpu, job, note_profile, recorded, say, tape,
 };
 use tinyllama_contract::Body;

@@ -11,7 +11,7 @@ use tinyllama_session::progress::progress;
 use tinyllama_session::{Access, SessionState, access};
 use crate::tui::markdown::wrap::{NO_BREAK, hanging_whole};
 use crate::tui::{self, Theme, markdown};
-use crate::tutor::{TutorOptions, say};
+use tinyllama_tutor_core::{TutorOptions, say};
 
 /// Most columns of the text.
 pub const WIDTH: usize = 78;

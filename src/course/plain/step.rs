@@ -10,9 +10,9 @@ use tinyllama_session::progress::progress;
 use tinyllama_session::{
     CheckResultText, CheckedKernel, HintStage, SessionState, StepRef, StepStatus, kernel,
 };
-use crate::tutor::document::{Block, Given, Mark, MenuAction, PrimaryAction, StepContext};
-use crate::tutor::profile::ProfileView;
-use crate::tutor::{TutorError, TutorOptions, behavior, output, say};
+use tinyllama_tutor_core::document::{Block, Given, Mark, MenuAction, PrimaryAction, StepContext};
+use tinyllama_tutor_core::profile::ProfileView;
+use tinyllama_tutor_core::{TutorError, TutorOptions, behavior, output, say};
 use tinyllama_workbench::{Exercise, text};
 
 impl<I: BufRead, O: Write> Dialogue<'_, I, O> {

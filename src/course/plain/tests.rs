@@ -7,7 +7,7 @@ use tinyllama_lesson::{Course, CourseSource, Quiz, QuizAnswer};
 use tinyllama_runs::recording::RecordingSource;
 use tinyllama_runs::{Launcher, Processes};
 use tinyllama_session::{Session, SessionLocation, StepRef};
-use crate::tutor::{SharedSession, TutorOptions};
+use tinyllama_tutor_core::{SharedSession, TutorOptions};
 
 struct Learner {
     _folder: TempDir,

@@ -20,7 +20,7 @@ use super::update::references::{explain, follow};
 use super::update::runs::ask_to_stop;
 use super::update::scroll::{close, filter, next_match, panel, previous_match, search};
 use crate::tui::{Area, Effect, Effects, Key, KeyMap, Model, OpenStep};
-use crate::tutor::{Action, PanelAction};
+use tinyllama_tutor_core::{Action, PanelAction};
 
 /// An action, its usual keys, its description, and its function.
 pub type KeyBinding = (Action, &'static str, &'static str, Handler);

@@ -16,8 +16,8 @@ use tinyllama_session::{
     CheckResultText, CheckedKernel, HintStage, MeasuredRuns, Record, RunExit, StepRef,
 };
 use crate::tui::{BackgroundTask, Highlighter, Panel, TaskContext, TutorRun};
-use crate::tutor::document::Given;
-use crate::tutor::{PreparedProfile, RunEnding};
+use tinyllama_tutor_core::document::Given;
+use tinyllama_tutor_core::{PreparedProfile, RunEnding};
 
 /// A run of this tutor. It gets its id when the learner asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

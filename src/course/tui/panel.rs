@@ -7,7 +7,7 @@ use std::fmt;
 use ratatui::text::{Line, Span};
 
 use crate::tui::{Area, Effects, Pane, Snippet, Theme, width};
-use crate::tutor::PanelAction;
+use tinyllama_tutor_core::PanelAction;
 
 /// An action that a panel offers now, with one or two words for the command bar.
 pub type PanelCommand = (PanelAction, &'static str);

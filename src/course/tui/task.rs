@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tinyllama_lesson::Course;
 use tinyllama_runs::FinishedRuns;
 use crate::tui::Message;
-use crate::tutor::TutorOptions;
+use tinyllama_tutor_core::TutorOptions;
 
 /// The parts of the tutor that such work may use.
 #[derive(Clone)]

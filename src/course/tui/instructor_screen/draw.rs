@@ -8,7 +8,7 @@ use ratatui::prelude::{Constraint, Line, Span, StatefulWidget, Style, Text, Widg
 use ratatui::widgets::{Paragraph, Row, Table, TableState, Wrap};
 use unicode_width::UnicodeWidthStr;
 
-use crate::instructor::{Class, Dashboard, LearnerView};
+use tinyllama_tutor_core::instructor::{Class, Dashboard, LearnerView};
 use tinyllama_lesson::Course;
 use crate::tui::{Pane, Theme, cut, paragraph};
 

@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::instructor::{Dashboard, InstructorAction, LearnerView, Prompt};
+use tinyllama_tutor_core::instructor::{Dashboard, InstructorAction, LearnerView, Prompt};
 use tinyllama_lesson::Course;
 
 /// The result of a key.

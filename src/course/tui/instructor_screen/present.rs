@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use itertools::Itertools;
 
-use crate::instructor::{Class, ClassError};
+use tinyllama_tutor_core::instructor::{Class, ClassError};
 use tinyllama_lesson::{Course, Lesson, Quiz, Step};
 use tinyllama_session::{StepProgress, StepRef, StepStatus};
-use crate::tutor::slide::slide_text;
+use tinyllama_tutor_core::slide::slide_text;
 use tinyllama_base::plural;
 
 /// Columns of the longest bar.

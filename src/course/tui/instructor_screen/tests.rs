@@ -1,9 +1,9 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::*;
-use crate::instructor::dashboard::{InstructorAction, Prompt};
-use crate::instructor::stuck::Sign;
-use crate::instructor::view::{LearnerPosition, LearnerView, LessonView};
+use tinyllama_tutor_core::instructor::dashboard::{InstructorAction, Prompt};
+use tinyllama_tutor_core::instructor::stuck::Sign;
+use tinyllama_tutor_core::instructor::view::{LearnerPosition, LearnerView, LessonView};
 use tinyllama_lesson::CourseSource;
 use tinyllama_session::StepRef;
 use tinyllama_session::order::OrderAction;

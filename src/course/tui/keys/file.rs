@@ -111,7 +111,7 @@ fn line_of(text: &str, area: &str, action: Option<&str>) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tutor::Action;
+    use tinyllama_tutor_core::Action;
 
     fn read_text(text: &str) -> Result<KeyMap, String> {
         read(text, Path::new("keys.yaml"))

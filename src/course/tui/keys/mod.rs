@@ -5,7 +5,7 @@ mod area;
 mod file;
 mod key;
 
-use crate::tutor::Action;
+use tinyllama_tutor_core::Action;
 pub use area::Area;
 pub use file::load;
 pub use key::Key;
@@ -73,7 +73,7 @@ impl KeyMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tutor::PanelAction;
+    use tinyllama_tutor_core::PanelAction;
 
     #[test]
     fn the_usual_keys_are_readable_unambiguous_and_every_action_has_one() {

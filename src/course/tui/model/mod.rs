@@ -21,8 +21,8 @@ use tinyllama_lesson::{CaseMove, Course, Lesson, Step};
 use tinyllama_runs::recording::Library;
 use tinyllama_session::{MeasuredRuns, SessionState, StepProgress, StepRef};
 use crate::tui::{Effect, Effects, Highlighter, KeyMap, Message, Panel, RunId, TaskContext, Theme};
-use crate::tutor::document::{MenuAction, MenuLine, StepContext};
-use crate::tutor::{JobRecording, recorded};
+use tinyllama_tutor_core::document::{MenuAction, MenuLine, StepContext};
+use tinyllama_tutor_core::{JobRecording, recorded};
 
 /// On a smaller terminal the tutor asks for more room.
 pub const SMALLEST: (u16, u16) = (60, 20);

@@ -4,7 +4,7 @@ use tinyllama_lesson::Job;
 use tinyllama_runs::Speed;
 use tinyllama_session::StepRef;
 use crate::tui::{RunId, RunView};
-use crate::tutor::RunEnding;
+use tinyllama_tutor_core::RunEnding;
 
 #[derive(Debug)]
 pub struct TutorRun {

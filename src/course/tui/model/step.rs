@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tinyllama_lesson::MarkedAnswer;
 use tinyllama_session::{AnswerGiven, CheckResultText, HintStage, StepProgress, StepRef, StepStatus};
 use crate::tui::{Panel, Scroll};
-use crate::tutor::profile::ProfileView;
+use tinyllama_tutor_core::profile::ProfileView;
 use tinyllama_workbench::KernelFinding;
 
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use ratatui::text::Line;
 use tinyllama_runs::launcher;
 use crate::tui::model::log::LoggedKind;
 use crate::tui::{Effects, Handler, KeyBinding, Model, PageText, Panel, TaskContext, TextPage};
-use crate::tutor::Action;
+use tinyllama_tutor_core::Action;
 use tinyllama_base::locale::SCREEN;
 use tinyllama_base::plain;
 

@@ -6,7 +6,7 @@ use crate::tui::update::areas;
 use crate::tui::update::primary::primary;
 use crate::tui::view::bar::commands;
 use crate::tui::{Area, Effects, Model, PageText, TextPage, wrap_plain};
-use crate::tutor::Action;
+use tinyllama_tutor_core::Action;
 
 const TITLE: &str = "Help";
 

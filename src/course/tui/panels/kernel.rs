@@ -7,7 +7,7 @@ use ratatui::prelude::{Constraint, Line};
 use tinyllama_session::CheckedKernel;
 use crate::tui::markdown::wrap::folded;
 use crate::tui::{Pane, Panel, PanelCommand, Scroll, Tabs, Theme, cut};
-use crate::tutor::PanelAction;
+use tinyllama_tutor_core::PanelAction;
 use tinyllama_workbench::{FindingKind, find, text};
 use tinyllama_base::wrapped;
 

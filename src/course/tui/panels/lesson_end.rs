@@ -5,7 +5,7 @@ use tinyllama_lesson::Lesson;
 use tinyllama_session::StepStatus;
 use tinyllama_session::progress::progress;
 use crate::tui::{Model, PageText, TextPage};
-use crate::tutor::say;
+use tinyllama_tutor_core::say;
 use tinyllama_base::plural;
 
 pub fn page(model: &Model, lesson: &Lesson, following: Option<&Lesson>) -> TextPage {

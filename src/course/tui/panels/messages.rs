@@ -2,7 +2,7 @@
 
 use tinyllama_session::order::received;
 use crate::tui::{Effects, Handler, KeyBinding, Model, PageText, TextPage};
-use crate::tutor::Action;
+use tinyllama_tutor_core::Action;
 use tinyllama_base::moment;
 
 pub const ACTION: Action = Action::Panel("messages");

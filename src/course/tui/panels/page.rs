@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use ratatui::text::Line;
 
 use crate::tui::{Area, Pane, Panel, PanelCommand, Scroll, Tone, paragraph};
-use crate::tutor::PanelAction;
+use tinyllama_tutor_core::PanelAction;
 
 #[derive(Debug)]
 pub enum PageText {

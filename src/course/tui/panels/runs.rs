@@ -12,7 +12,7 @@ use crate::tui::{
     Pane, Panel, PanelCommand, RunContext, RunView, Snippet, TableView, TaskContext, Tone,
     milliseconds, paragraph,
 };
-use crate::tutor::{Action, PanelAction};
+use tinyllama_tutor_core::{Action, PanelAction};
 use tinyllama_base::Align;
 
 pub const PANEL: KeyBinding = (

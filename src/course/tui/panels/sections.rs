@@ -1,7 +1,7 @@
 //! Several panels, one visible at a time, below a line of all names.
 
 use crate::tui::{Effects, Pane, Panel, PanelCommand, Snippet, Tabs};
-use crate::tutor::PanelAction;
+use tinyllama_tutor_core::PanelAction;
 
 pub type PanelSection = (&'static str, Box<dyn Panel>);
 

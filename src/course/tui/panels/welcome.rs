@@ -4,7 +4,7 @@ use tinyllama_lesson::Course;
 use tinyllama_session::{Access, SessionState, StepRef, access};
 use crate::tui::update::{navigate, runs};
 use crate::tui::{Area, Effects, Model, PageText, TextPage, both_effects};
-use crate::tutor::Action;
+use tinyllama_tutor_core::Action;
 
 /// Opens over the outline on a first visit. Does nothing if the course has no run to begin with.
 pub fn open(model: &mut Model) -> Effects {

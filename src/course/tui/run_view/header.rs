@@ -8,7 +8,7 @@ use super::state::RunState;
 use tinyllama_session::RunExit;
 use crate::tui::markdown::wrap::NO_BREAK;
 use crate::tui::{Theme, bar, both_ends, cut, duration, paragraph, width};
-use crate::tutor::{RunEnding, say};
+use tinyllama_tutor_core::{RunEnding, say};
 use tinyllama_base::whole_percent;
 use tinyllama_contract::{FailureCode, PhaseName};
 

@@ -11,7 +11,7 @@ use crate::tui::{
     Cell, Cursor, Pane, PanelCommand, TableView, Theme, Tone, count, milliseconds, name_lines,
     paragraph, plain_number,
 };
-use crate::tutor::PanelAction;
+use tinyllama_tutor_core::PanelAction;
 use tinyllama_base::{Align, percent};
 use tinyllama_contract::{Kernel, Kernels};
 

@@ -30,8 +30,8 @@ use tinyllama_profile::live::GpuStatus;
 use tinyllama_runs::{Line as RunLine, steps};
 use tinyllama_session::CheckResultText;
 use crate::tui::{Cursor, Pane, Panel, PanelCommand, Tabs, paragraph};
-use crate::tutor::PanelAction;
-use crate::tutor::RunEnding;
+use tinyllama_tutor_core::PanelAction;
+use tinyllama_tutor_core::RunEnding;
 use tinyllama_base::{Interval, TextTable};
 use tinyllama_contract::Step;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tinyllama_runs::{EVENTS, RunRecord, read_line, stderr_tail};
 use crate::tui::{RunContext, RunView};
-use crate::tutor::RunEnding;
+use tinyllama_tutor_core::RunEnding;
 
 impl RunView {
     /// Reads the run as the learner saw it when it ended.

@@ -9,7 +9,7 @@ use tinyllama_runs::Metric;
 use tinyllama_runs::{Line, event_text};
 use tinyllama_session::CheckResultText;
 use crate::tui::RunContext;
-use crate::tutor::RunEnding;
+use tinyllama_tutor_core::RunEnding;
 use tinyllama_base::Interval;
 use tinyllama_contract::{
     Body, Event, Failure, Hello, Kernels, Parts, Phase, PhaseName, Step, Summary,

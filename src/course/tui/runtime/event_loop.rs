@@ -14,7 +14,7 @@ use tokio_stream::{Stream, StreamExt};
 
 use super::pace::{self, Pace};
 use super::screen::{self, Screen, ScreenDevice, Tty};
-use crate::tutor::TutorError;
+use tinyllama_tutor_core::TutorError;
 
 /// Messages that may wait. When it is full, a run that prints faster than the screen can show waits, too.
 pub const CHANNEL: usize = 1024;

@@ -9,7 +9,7 @@ use tinyllama_runs::launcher;
 use tinyllama_session::SessionLocation;
 use crate::tui::update::profiler::send_import;
 use crate::tui::{BackgroundTask, HandOver, Message, ProfileMessage, TaskContext};
-use crate::tutor::TutorOptions;
+use tinyllama_tutor_core::TutorOptions;
 
 /// Sends the result once the program has ended: a description of the trouble, or `None`.
 type OnProgramEnd = Box<dyn FnOnce(&TaskContext, io::Result<Option<String>>) + Send>;

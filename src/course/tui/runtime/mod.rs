@@ -34,9 +34,9 @@ use tinyllama_session::{Session, SessionError, SessionState};
 use crate::tui::{
     BackgroundTask, Effect, HandOver, Message, Model, RunId, TaskContext, Theme, keys,
 };
-use crate::tutor::prepare::Background;
-use crate::tutor::signals::Watch;
-use crate::tutor::{SharedSession, TutorError, TutorOptions, gpu, job, tape, watch};
+use tinyllama_tutor_core::prepare::Background;
+use tinyllama_tutor_core::signals::Watch;
+use tinyllama_tutor_core::{SharedSession, TutorError, TutorOptions, gpu, job, tape, watch};
 use tinyllama_contract::flags::UsageError;
 
 /// Runs the tutor on this terminal until the learner leaves it.

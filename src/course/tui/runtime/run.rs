@@ -7,8 +7,8 @@ use anyhow::Result;
 
 use tinyllama_runs::{Control, RunStart, RunUpdate, supervise};
 use crate::tui::{Message, RunId, TaskContext};
-use crate::tutor::RunEnding;
-use crate::tutor::prepare::PauseGuard;
+use tinyllama_tutor_core::RunEnding;
+use tinyllama_tutor_core::prepare::PauseGuard;
 
 /// Time that a child gets to end when the tutor ends. A step on a slow machine fits into it, a compilation does not.
 pub const GRACE: Duration = Duration::from_millis(1500);

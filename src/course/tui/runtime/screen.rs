@@ -22,7 +22,7 @@ use ratatui::prelude::{Buffer, Position, Rect};
 
 use super::hyperlinks::{self, ScreenLink};
 use tinyllama_runs::Processes;
-use crate::tutor::SharedSession;
+use tinyllama_tutor_core::SharedSession;
 
 /// The output that a screen is written to.
 pub trait ScreenDevice: Send {

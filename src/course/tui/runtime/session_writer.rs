@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 use tinyllama_lesson::Course;
 use tinyllama_session::{Session, SessionError, StepRef};
 use crate::tui::{Message, News, Reply, SessionRequest};
-use crate::tutor::document::Given;
-use crate::tutor::{SharedSession, note_profile};
+use tinyllama_tutor_core::document::Given;
+use tinyllama_tutor_core::{SharedSession, note_profile};
 
 /// Interval at which the inbox is read. A tutor has to notice an instructor's order within two seconds.
 const INBOX: Duration = Duration::from_secs(1);

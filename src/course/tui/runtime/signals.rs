@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc::Sender;
 
 use super::screen;
-use crate::tutor::Face;
+use tinyllama_tutor_core::Face;
 
 pub struct Screenful<M> {
     sender: Sender<M>,

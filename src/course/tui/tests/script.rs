@@ -29,7 +29,7 @@ use crate::tui::runtime::{EffectHandler, Tutor, on_one_thread};
 use crate::tui::task::BackgroundTask;
 use crate::tui::update::navigate;
 use crate::tui::view::document;
-use crate::tutor::{RunEnding, TutorError};
+use tinyllama_tutor_core::{RunEnding, TutorError};
 
 /// The event stream of a run with eight quick steps.
 pub const STREAM: &str = include_str!("../script/run.jsonl");

@@ -10,8 +10,8 @@ use crate::tui::{
     Ask, ComparePanel, ComparedRun, Confirm, Effect, Effects, HandOver, Highlighter, Message,
     Model, OpenStep, Overlay, RunPhase, SessionRequest,
 };
-use crate::tutor::document::{Editable, Figures};
-use crate::tutor::{Action, behavior};
+use tinyllama_tutor_core::document::{Editable, Figures};
+use tinyllama_tutor_core::{Action, behavior};
 
 /// Said where Enter has to wait for a run.
 pub const WAIT: &str = "This is still running; one moment.";

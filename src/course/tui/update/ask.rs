@@ -7,8 +7,8 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::{profile, profiler, recall};
 use crate::tui::{Ask, Effect, Effects, FocusedScreen, Model, OpenStep, Overlay};
-use crate::tutor::behavior;
-use crate::tutor::document::PrimaryAction;
+use tinyllama_tutor_core::behavior;
+use tinyllama_tutor_core::document::PrimaryAction;
 
 /// Asks for the line, or the lines, that the step waits for.
 pub fn question(model: &mut Model, here: &OpenStep) -> Effects {

@@ -12,7 +12,7 @@ use crate::tui::{
     Area, BackgroundTask, Effect, Effects, HandOver, Message, Model, OpenStep, PageText,
     SessionRequest, TaskContext, TextPage, both_effects,
 };
-use crate::tutor::Action;
+use tinyllama_tutor_core::Action;
 use tinyllama_workbench::{Exercise, exercise_file};
 
 /// Interval at which the file's modification time is read. Network home folders report it as well.

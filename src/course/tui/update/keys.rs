@@ -9,7 +9,7 @@ use crate::tui::{
     Area, Confirm, Effect, Effects, FocusedScreen, Key, Model, Overlay, SessionRequest,
     both_effects,
 };
-use crate::tutor::{Action, PanelAction};
+use tinyllama_tutor_core::{Action, PanelAction};
 
 pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
     if event.kind == KeyEventKind::Release {

@@ -26,8 +26,8 @@ use crossterm::event::{Event, MouseEventKind};
 use super::model::log::LoggedKind;
 use super::panels::welcome;
 use crate::tui::{Effect, Effects, Message, Model, Overlay, SessionRequest};
-use crate::tutor::PanelAction;
-use crate::tutor::document::Given;
+use tinyllama_tutor_core::PanelAction;
+use tinyllama_tutor_core::document::Given;
 
 /// Lines per turn of the wheel.
 const WHEEL: usize = 3;

@@ -19,8 +19,8 @@ use crate::tui::{
     Area, Effect, Effects, FocusedScreen, Key, Model, OpenStep, OutlineRow, Reveal, SessionRequest,
     StepView, TutorRun, text_area,
 };
-use crate::tutor::say;
-use crate::tutor::{Action, PanelAction};
+use tinyllama_tutor_core::say;
+use tinyllama_tutor_core::{Action, PanelAction};
 
 /// Opens the learner's last position; a first visit begins at the outline.
 pub fn resume(model: &mut Model) -> Effects {

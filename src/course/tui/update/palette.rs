@@ -10,7 +10,7 @@ use crate::tui::{
     Area, ChoiceList, Effect, Effects, HandOver, Model, Overlay, PageEntry, PageText, Palette,
     SessionRequest, Snippet, TextPage,
 };
-use crate::tutor::{Action, PanelAction};
+use tinyllama_tutor_core::{Action, PanelAction};
 
 /// An entry that the learner can choose.
 pub struct PaletteEntry {

@@ -6,7 +6,7 @@ use super::runs;
 use tinyllama_runs::Speed;
 use tinyllama_session::StepRef;
 use crate::tui::{Effect, Effects, Model, OpenStep, PlayedRecording, RunPhase};
-use crate::tutor::JobRecording;
+use tinyllama_tutor_core::JobRecording;
 
 /// Plays the recording of the open step's run.
 pub fn play(model: &mut Model, here: &OpenStep) -> Effects {

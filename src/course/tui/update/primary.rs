@@ -4,8 +4,8 @@ use super::{act, ask, navigate, profile, recall, runs, scroll};
 use tinyllama_lesson::QuizAnswer;
 use tinyllama_session::{StepRef, StepStatus};
 use crate::tui::{Effects, Model, OpenStep, RunPhase};
-use crate::tutor::document::{Given, MenuAction, MenuLine, PrimaryAction};
-use crate::tutor::{PanelAction, behavior};
+use tinyllama_tutor_core::document::{Given, MenuAction, MenuLine, PrimaryAction};
+use tinyllama_tutor_core::{PanelAction, behavior};
 
 pub enum Primary {
     /// Goes on to the next step.

@@ -12,8 +12,8 @@ use tinyllama_profile::show::parts::KernelParts;
 use tinyllama_runs::signal_name;
 use tinyllama_session::StepRef;
 use crate::tui::{BackgroundTask, Effect, Message, ProfileMessage, TaskContext};
-use crate::tutor::folder_for;
-use crate::tutor::profile::{kernel_parts, prepare as prepare_command};
+use tinyllama_tutor_core::folder_for;
+use tinyllama_tutor_core::profile::{kernel_parts, prepare as prepare_command};
 
 /// Completes the command for this machine.
 pub fn prepare(at: StepRef, step: Step) -> Effect {

@@ -4,7 +4,7 @@ use super::{navigate, note_time, request};
 use tinyllama_session::{StepRef, recall};
 use crate::tui::model::step::Recall;
 use crate::tui::{Effects, FocusedScreen, Model, SessionRequest, StepView};
-use crate::tutor::document::Given;
+use tinyllama_tutor_core::document::Given;
 
 /// Asks questions if some were answered before, and then opens a step, or else the outline.
 pub fn ask(model: &mut Model, then: Option<StepRef>) -> Effects {

@@ -12,7 +12,7 @@ use crate::tui::panels::messages;
 use crate::tui::{
     Area, Effect, Effects, FocusedScreen, Model, News, Reply, Reveal, Round, RunPhase, both_effects,
 };
-use crate::tutor::Action;
+use tinyllama_tutor_core::Action;
 
 pub fn reply(model: &mut Model, mut reply: Reply) -> Effects {
     let known = model.state.messages.len();

@@ -12,7 +12,7 @@ use crate::tui::{
     PlayedRecording, Reveal, RunContext, RunId, RunPhase, RunView, SessionRequest, TutorRun,
     both_effects,
 };
-use crate::tutor::RunEnding;
+use tinyllama_tutor_core::RunEnding;
 use tinyllama_base::{Interval, ratio_of_medians};
 
 /// Confidence level of the interval of a repeated run.

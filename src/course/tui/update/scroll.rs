@@ -4,7 +4,7 @@ use super::act;
 use super::navigate::through_outline;
 use tinyllama_session::StepRef;
 use crate::tui::{Area, Ask, Confirm, Effects, FocusedScreen, Key, Model, Overlay, both_effects};
-use crate::tutor::PanelAction;
+use tinyllama_tutor_core::PanelAction;
 use crossterm::event::KeyCode;
 use std::sync::Arc;
 

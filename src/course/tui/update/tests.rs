@@ -22,7 +22,7 @@ use crate::tui::panels::roofline::RooflinePanel;
 use crate::tui::script::{STREAM, Script};
 use crate::tui::sheet::text;
 use crate::tui::view::draw;
-use crate::tutor::RunEnding;
+use tinyllama_tutor_core::RunEnding;
 use tinyllama_base::roofline::Roofline;
 
 fn status(script: &Script, step: &str) -> StepStatus {

@@ -5,8 +5,8 @@ use ratatui::text::{Line, Span};
 use crate::tui::update::primary::{Primary, primary};
 use crate::tui::update::scroll::is_searching;
 use crate::tui::{Area, FocusedScreen, Model, Overlay, Pane, Panel, RunPhase};
-use crate::tutor::document::{Figures, PrimaryAction};
-use crate::tutor::{Action, PanelAction, behavior};
+use tinyllama_tutor_core::document::{Figures, PrimaryAction};
+use tinyllama_tutor_core::{Action, PanelAction, behavior};
 
 /// A key and the description of its action.
 type BarEntry = (String, &'static str);

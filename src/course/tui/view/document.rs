@@ -9,7 +9,7 @@ use tinyllama_session::{CheckResultText, StepProgress, StepStatus};
 use crate::tui::{
     Area, Model, OpenStep, StepView, Theme, hanging, markdown, text_area, wrap_plain,
 };
-use crate::tutor::Action;
+use tinyllama_tutor_core::Action;
 
 /// The lines of a step, and the positions of its parts.
 #[derive(Debug, Default)]

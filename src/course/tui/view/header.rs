@@ -4,7 +4,7 @@ use ratatui::text::Span;
 
 use tinyllama_session::progress::progress;
 use crate::tui::{FocusedScreen, Model, Pane, both_ends, width};
-use crate::tutor::say;
+use tinyllama_tutor_core::say;
 
 pub fn draw(model: &Model, mut pane: Pane) {
     let style = model.theme.selection();

@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 
 use tinyllama_session::StepStatus;
 use crate::tui::{FocusedScreen, Model, OutlineRow, Pane, both_ends, first_shown, hanging};
-use crate::tutor::say;
+use tinyllama_tutor_core::say;
 
 /// From this width on, levels and the requirements of a lesson have room.
 const WIDE: u16 = 60;

@@ -7,8 +7,8 @@ use crate::tui::panels::messages;
 use crate::tui::{
     Area, FocusedScreen, Model, OutlineRow, Pane, PlayedRecording, RunPhase, TutorRun, paragraph,
 };
-use crate::tutor::Action;
-use crate::tutor::say;
+use tinyllama_tutor_core::Action;
+use tinyllama_tutor_core::say;
 use tinyllama_base::plural;
 
 /// Lines that a notice may take. A remedy is useless without its end.

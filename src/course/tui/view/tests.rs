@@ -22,8 +22,8 @@ use crate::tui::{
     ChoiceList, FocusedScreen, KeyMap, Model, Overlay, Palette, Pane, Reveal, Snippet, StepView,
     Theme,
 };
-use crate::tutor::PanelAction;
-use crate::tutor::output;
+use tinyllama_tutor_core::PanelAction;
+use tinyllama_tutor_core::output;
 use tinyllama_workbench::check::ExerciseCheck;
 use tinyllama_workbench::{FindingKind, KernelFile, KernelFinding, find};
 

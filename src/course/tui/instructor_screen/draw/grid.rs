@@ -4,7 +4,7 @@ use ratatui::prelude::{Line, Span, Style, Text};
 use unicode_width::UnicodeWidthStr;
 
 use super::{columns, draw_table, folded, name};
-use crate::instructor::{Dashboard, LearnerView};
+use tinyllama_tutor_core::instructor::{Dashboard, LearnerView};
 use tinyllama_lesson::Course;
 use crate::tui::panels::text::cut_middle;
 use crate::tui::{Pane, Theme};

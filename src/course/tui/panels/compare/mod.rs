@@ -11,7 +11,7 @@ use ratatui::text::Line;
 
 use tinyllama_runs::{Measurements, Metric};
 use crate::tui::{Cursor, Pane, Panel, PanelCommand, TableView, Tabs, Theme};
-use crate::tutor::PanelAction;
+use tinyllama_tutor_core::PanelAction;
 
 /// One of the compared runs, with its repeats.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use crate::tui::{
     Cursor, Handler, KeyBinding, Pane, Panel, PanelCommand, Scroll, TableView, Tabs, Theme,
     hanging, paragraph, width,
 };
-use crate::tutor::{Action, PanelAction};
+use tinyllama_tutor_core::{Action, PanelAction};
 use tinyllama_base::Align;
 
 pub const PANEL: KeyBinding = (

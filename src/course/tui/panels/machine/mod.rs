@@ -11,7 +11,7 @@ use tinyllama_machine::{Record, Space, Wave};
 
 pub use self::load::open;
 use crate::tui::{Effects, Pane, Panel, PanelCommand, Scroll, Tabs, Theme, both_ends, cut, width};
-use crate::tutor::PanelAction;
+use tinyllama_tutor_core::PanelAction;
 use tinyllama_workbench::machine::listing::own_line;
 use tinyllama_workbench::machine::trace::Trace;
 use tinyllama_base::plural;

@@ -8,7 +8,7 @@ use tinyllama_profile::show::parts::KernelParts;
 use crate::tui::{
     Cell, Cursor, Pane, Panel, PanelCommand, Snippet, TableView, Theme, Tone, grouped, name_lines,
 };
-use crate::tutor::PanelAction;
+use tinyllama_tutor_core::PanelAction;
 use tinyllama_base::{Align, percent, time};
 
 const GROUPS: [(&str, GroupBy); 3] = [

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 use tinyllama_profile::show::memory_chart::MemoryChart;
 use crate::tui::markdown::wrap::hanging;
 use crate::tui::{Cursor, Pane, Panel, PanelCommand, Snippet, TableView, bar, cut, paragraph};
-use crate::tutor::PanelAction;
+use tinyllama_tutor_core::PanelAction;
 use tinyllama_base::table::TextTable;
 
 /// Columns of a level's name, of its rate, and of its bar at least and at most.

@@ -1,7 +1,7 @@
 //! Shows several plain-text tables, one at a time.
 
 use crate::tui::{Cursor, Pane, Panel, PanelCommand, Snippet, TableView, paragraph, width};
-use crate::tutor::PanelAction;
+use tinyllama_tutor_core::PanelAction;
 use tinyllama_base::TextTable;
 
 /// Names up to this many columns are shown whole in every table.

@@ -12,7 +12,7 @@ use tinyllama_profile::read::import;
 use tinyllama_profile::show::timeline::rows;
 use crate::tui::panel::Panel;
 use crate::tui::{Pane, Theme, sheet};
-use crate::tutor::PanelAction;
+use tinyllama_tutor_core::PanelAction;
 
 /// Reads a fixture and shortens its paths, so that they do not name the machine.
 fn read(path: &str) -> Import {

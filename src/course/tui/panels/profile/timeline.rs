@@ -10,7 +10,7 @@ use tinyllama_profile::show::timeline::{
     Activity, TimelineRow, TimelineSpan, activity, device_label, rows,
 };
 use crate::tui::{Pane, Panel, PanelCommand, Theme, cut, paragraph, width};
-use crate::tutor::PanelAction;
+use tinyllama_tutor_core::PanelAction;
 use tinyllama_base::{percent, time};
 
 /// Columns of a row's label at most.

@@ -14,7 +14,7 @@ use crate::tui::{
     Effect, Effects, Handler, KeyBinding, Message, Model, Pane, Panel, PanelCommand, Scroll,
     Snippet, TaskContext, both_ends,
 };
-use crate::tutor::{Action, PanelAction};
+use tinyllama_tutor_core::{Action, PanelAction};
 use tinyllama_base::whole_percent;
 
 pub const PANEL: KeyBinding = (

@@ -12,7 +12,7 @@ use crate::tui::{
     Cell, Cursor, Effect, Effects, HandOver, Pane, Panel, PanelCommand, Plot, PlotAxis, PlotSeries,
     PlotShape, Scale, TableView, Tabs, Theme, Tone, paragraph, plain_number,
 };
-use crate::tutor::PanelAction;
+use tinyllama_tutor_core::PanelAction;
 use tinyllama_base::roofline::{CeilingSource, Grain, RooflineLimit};
 use tinyllama_base::{Align, Ceiling, Point, Roofline, percent};
 

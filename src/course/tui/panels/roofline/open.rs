@@ -9,7 +9,7 @@ use tinyllama_runs::recording::label;
 use tinyllama_runs::{RunExit, state_folder};
 use tinyllama_session::read_only;
 use crate::tui::{Effects, Handler, KeyBinding, Model, RooflinePanel, TaskContext};
-use crate::tutor::Action;
+use tinyllama_tutor_core::Action;
 
 pub const PANEL: KeyBinding = (
     Action::Panel("roofline"),

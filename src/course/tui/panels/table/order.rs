@@ -4,7 +4,7 @@ use itertools::Itertools;
 
 use super::{Cell, TableView};
 use crate::tui::Cursor;
-use crate::tutor::PanelAction;
+use tinyllama_tutor_core::PanelAction;
 
 impl TableView {
     /// Indices of the rows that a cursor shows. Figures are sorted from the greatest down, texts from a to z.

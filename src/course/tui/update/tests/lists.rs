@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::tui::RunPhase;
-use crate::tutor::PanelAction;
+use tinyllama_tutor_core::PanelAction;
 
 fn filtered(script: &mut Script, text: &str) {
     script.keys("/");

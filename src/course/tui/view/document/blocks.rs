@@ -5,9 +5,9 @@ use ratatui::prelude::Span;
 use super::StepWriter;
 use tinyllama_runs::recording::label;
 use crate::tui::{RunPhase, markdown, wrap};
-use crate::tutor::Action;
-use crate::tutor::document::{Block, Mark, MenuLine, Tone};
-use crate::tutor::output;
+use tinyllama_tutor_core::Action;
+use tinyllama_tutor_core::document::{Block, Mark, MenuLine, Tone};
+use tinyllama_tutor_core::output;
 
 impl StepWriter<'_> {
     pub(super) fn blocks(&mut self) {

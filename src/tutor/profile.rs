@@ -15,7 +15,7 @@ use tinyllama_profile::show::parts::KernelParts;
 use tinyllama_profile::show::report::{ReportOptions, report};
 use tinyllama_runs::{FinishedRuns, RunExit, RunFolder, RunRecord};
 use tinyllama_session::{Session, SessionError, StepRef};
-use crate::tutor::TutorOptions;
+use crate::TutorOptions;
 use tinyllama_base::inside;
 use tinyllama_contract::flags::RunSpec;
 

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use tinyllama_lesson::Step;
 use tinyllama_runs::{Control, Launcher, Line, RunUpdate, stream_of, supervise};
 use tinyllama_session::{OrderAction, RunExit, SessionEvent, SolvedRun, StepRef};
-use crate::tutor::behavior;
+use crate::behavior;
 use tinyllama_base::host_name;
 use tinyllama_contract::flags::RunSpec;
 use tinyllama_contract::{Body, Step as TrainStep};

@@ -15,8 +15,8 @@ mod run;
 use tinyllama_lesson::kinds::StepKind;
 use tinyllama_lesson::{Golden, MarkedAnswer, QuizAnswer, Step};
 use tinyllama_session::{SessionEvent, StepRef};
-use crate::tutor::Action;
-use crate::tutor::document::{
+use crate::Action;
+use crate::document::{
     Block, Editable, Figures, Given, Mark, MenuAction, MenuLine, PrimaryAction, Question,
     StepContext, Tone,
 };
@@ -75,7 +75,7 @@ mod tests {
     use tinyllama_lesson::{Course, CourseSource};
     use tinyllama_session::progress::is_task_done;
     use tinyllama_session::{MeasuredRuns, SessionState, StepProgress};
-    use crate::tutor::profile::ProfileView;
+    use crate::profile::ProfileView;
 
     #[test]
     fn enter_asks_for_nothing_that_a_step_cannot_take() {

@@ -4,7 +4,7 @@ use super::*;
 use tinyllama_lesson::quiz::NumberQuestion;
 use tinyllama_lesson::{Quiz, QuizChoice};
 use tinyllama_session::AnswerGiven;
-use crate::tutor::say;
+use crate::say;
 
 impl StepBehavior for Quiz {
     fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction) {

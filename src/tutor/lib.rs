@@ -1,6 +1,7 @@
 //! Shared parts of the full screen and the plain dialogue: their options, how a run becomes part of a session, and
 //! texts about what happened.
 
+pub mod instructor;
 pub mod action;
 pub mod document;
 pub mod ending;

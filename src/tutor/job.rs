@@ -3,7 +3,7 @@
 use tinyllama_lesson::{CaseMove, Job, Step};
 use tinyllama_runs::recording::{Library, RecordingError, documents};
 use tinyllama_runs::{Launcher, RunStart, Tape};
-use crate::tutor::TutorOptions;
+use crate::TutorOptions;
 use tinyllama_contract::flags::{RunSpec, UsageError};
 
 /// A recording of a job on another machine.

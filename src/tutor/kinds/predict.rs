@@ -3,7 +3,7 @@
 use super::*;
 use tinyllama_lesson::kinds::predict::PredictStep;
 use tinyllama_runs::MetricUnit;
-use crate::tutor::say;
+use crate::say;
 
 impl StepBehavior for PredictStep {
     fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction) {

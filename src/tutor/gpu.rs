@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::tutor::TutorOptions;
+use crate::TutorOptions;
 
 /// Device files of GPUs: AMD's and NVIDIA's compute drivers, any graphics driver, and the GPU of a Windows host.
 const DEVICES: [&str; 4] = [
