@@ -13,8 +13,8 @@ use class::{MadeUp, course, make_up, place, walk};
 use serde_json::Value;
 use tempfile::TempDir;
 use tinyllama_lesson::Verdict;
-use tinyllama_course::report::hand_in::{HandInFindings, verify};
-use tinyllama_course::report::{
+use tinyllama_report::hand_in::{HandInFindings, verify};
+use tinyllama_report::{
     CollectOptions, Report, class as of_class, collect, html, junit, markdown,
 };
 use tinyllama_session::{

@@ -18,10 +18,10 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tinyllama_lesson::Course;
-use tinyllama_course::report::class::document::LearnerRow;
-use tinyllama_course::report::class::{merge, page, sources};
-use tinyllama_course::report::hand_in::{HandInError, HandInFindings, verify};
-use tinyllama_course::report::{CollectOptions, collect};
+use tinyllama_report::class::document::LearnerRow;
+use tinyllama_report::class::{merge, page, sources};
+use tinyllama_report::hand_in::{HandInError, HandInFindings, verify};
+use tinyllama_report::{CollectOptions, collect};
 use tinyllama_session::{
     KernelTime, RunExit, Scope, Session, SessionEvent, SessionLocation, StepRef, archive, chain,
     scan,

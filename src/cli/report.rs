@@ -15,9 +15,9 @@ use tinyllama_base::table::{push_wrapped, wrapped};
 use tinyllama_base::untrusted::plain;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_lesson::{Course, CourseSource};
-use tinyllama_course::report::class::{self, sources};
-use tinyllama_course::report::hand_in::{self, HandInError, NOT_PROVEN};
-use tinyllama_course::report::{CollectOptions, card, collect, export};
+use tinyllama_report::class::{self, sources};
+use tinyllama_report::hand_in::{self, HandInError, NOT_PROVEN};
+use tinyllama_report::{CollectOptions, card, collect, export};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

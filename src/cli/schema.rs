@@ -8,7 +8,7 @@ use schemars::{Schema, schema_for};
 
 use super::Exit;
 use tinyllama_contract::event::{Event, FinalDocument};
-use tinyllama_course::report::Report;
+use tinyllama_report::Report;
 
 /// A machine-readable output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

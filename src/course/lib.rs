@@ -13,5 +13,4 @@
 //! ```
 
 pub mod plain;
-pub mod report;
 pub mod tui;

@@ -6,7 +6,7 @@ use std::path::Path;
 use itertools::Itertools;
 
 use tinyllama_analysis::regression::{FigureOutcome, RegressionVerdict};
-use tinyllama_course::report::junit::{CaseOutcome, TestCase, document};
+use tinyllama_report::junit::{CaseOutcome, TestCase, document};
 
 /// Writes `outcomes` to `path`. An inconclusive outcome is skipped, or failed if `strict`.
 ///

@@ -24,7 +24,7 @@ use tinyllama_tutor_core::instructor::scope;
 use tinyllama_tutor_core::instructor::{Class, hand_ins, solve};
 use tinyllama_lesson::Course;
 use tinyllama_lesson::path::WHOLE;
-use tinyllama_course::report::{CollectOptions, collect, markdown};
+use tinyllama_report::{CollectOptions, collect, markdown};
 use tinyllama_session::class_file::Pin;
 use tinyllama_session::class_rights;
 use tinyllama_session::order::OrderAction;

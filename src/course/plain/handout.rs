@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::show::{WIDTH, render, width};
 use tinyllama_lesson::{Course, CourseSource, Lesson, LessonDocument};
-use crate::report::layout;
+use tinyllama_report::layout;
 use tinyllama_tutor_core::slide::{slide_text, without_runs};
 
 /// Prints every step of a lesson with its right answer and reason, its hints, and the input of its golden path.

@@ -36,7 +36,7 @@ use super::runtime::{on_one_thread, set_up};
 use tinyllama_tutor_core::instructor::carry_out::carry_out;
 use tinyllama_tutor_core::instructor::{Class, Dashboard, Prompt, views};
 use tinyllama_lesson::Course;
-use crate::report::{CollectOptions, collect, markdown};
+use tinyllama_report::{CollectOptions, collect, markdown};
 use tinyllama_runs::Processes;
 use tinyllama_session::{StepRef, class_file};
 use crate::tui::{PageText, Pane, Panel, Screenful, Theme, Tone, view, width};

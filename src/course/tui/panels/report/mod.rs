@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 use ratatui::text::Span;
 
-use crate::report;
-use crate::report::export::ReportFormat;
-use crate::report::{Report, export, markdown as text};
+use tinyllama_report as report;
+use tinyllama_report::export::ReportFormat;
+use tinyllama_report::{Report, export, markdown as text};
 use crate::tui::{
     Effect, Effects, Handler, KeyBinding, Message, Model, Pane, Panel, PanelCommand, Scroll,
     Snippet, TaskContext, both_ends,
