@@ -23,7 +23,7 @@ use small_disk::SmallDisk;
 use stand_in::{Record, environment};
 use tempfile::TempDir;
 use terminal::processes;
-use tinyllama_course::plain::FAREWELL;
+use tinyllama_ui::plain::FAREWELL;
 use tinyllama_runs::RunRecord;
 use tinyllama_session::{Session, SessionLocation};
 

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 
 use small_disk::SmallDisk;
 use tempfile::TempDir;
-use tinyllama_course::plain::FAREWELL;
+use tinyllama_ui::plain::FAREWELL;
 use tinyllama_session::{Session, SessionError, SessionEvent, SessionLocation};
 
 /// Whether the tutor claims that it stored everything.

@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use super::Exit;
 use super::print_result::print_document;
-use tinyllama_course::tui::highlight::Highlighter;
-use tinyllama_course::tui::theme::Theme;
+use tinyllama_ui::tui::highlight::Highlighter;
+use tinyllama_ui::tui::theme::Theme;
 use tinyllama_engine::targets::difference::{Difference, Excerpt, differences};
 use tinyllama_engine::targets::{self, Target};
 

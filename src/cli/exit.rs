@@ -14,7 +14,7 @@ use tinyllama_analysis::RunFailure;
 use tinyllama_workbench::compiled::compiler::CompilerError;
 use tinyllama_tutor_core::instructor::ClassError;
 use tinyllama_tutor_core::instructor::scope::ScopeError;
-use tinyllama_course::plain::folded_prose;
+use tinyllama_ui::plain::folded_prose;
 use tinyllama_profile::commands::line::LacksFlag;
 use tinyllama_profile::read::ImportError;
 use tinyllama_profile::run::RunError;

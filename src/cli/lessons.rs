@@ -20,7 +20,7 @@ use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_lesson as lesson;
 use tinyllama_lesson::quiz::Quiz;
 use tinyllama_lesson::{Course, CourseSource, Lesson, Problems, Step, Style, is_id};
-use tinyllama_course::plain::handout;
+use tinyllama_ui::plain::handout;
 use tinyllama_tutor_core::slide;
 use tinyllama_course_walk::{blind_strategies, lint, scaffold};
 

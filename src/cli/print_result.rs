@@ -10,7 +10,7 @@ use super::Exit;
 use super::analysis::AnalysisPage;
 use tinyllama_base::locale;
 use tinyllama_base::untrusted::plain_lines;
-use tinyllama_course::plain::{for_terminal, markdown_for_terminal};
+use tinyllama_ui::plain::{for_terminal, markdown_for_terminal};
 
 /// Prints one JSON document, or the text that `print` writes.
 ///

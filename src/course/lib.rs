@@ -12,5 +12,3 @@
 //! assert!(course.lessons().count() > 10);
 //! ```
 
-pub mod plain;
-pub mod tui;

@@ -8,7 +8,7 @@ use tinyllama_base::statistics::Interval;
 use tinyllama_base::table::{TableColumns, TextTable, push_wrapped};
 use tinyllama_base::{factor, locale};
 use tinyllama_analysis::workshop::ClaimComparison;
-use tinyllama_course::plain::LONGEST_LINE;
+use tinyllama_ui::plain::LONGEST_LINE;
 
 /// Lines and tables for a terminal.
 #[derive(Debug)]

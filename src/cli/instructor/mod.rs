@@ -29,8 +29,8 @@ use tinyllama_session::class_file::Pin;
 use tinyllama_session::class_rights;
 use tinyllama_session::order::OrderAction;
 use tinyllama_session::store::read_only;
-use tinyllama_course::tui::instructor_screen;
-use tinyllama_course::tui::theme::Theme;
+use tinyllama_ui::tui::instructor_screen;
+use tinyllama_ui::tui::theme::Theme;
 
 pub fn run(args: &InstructorArgs) -> Result<Exit> {
     let Some(folder) = &args.class else {
