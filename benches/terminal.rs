@@ -185,8 +185,9 @@ fn long_run(home: &TempDir) -> Result<(), Box<dyn Error>> {
 }
 
 fn events() -> Result<String, Box<dyn Error>> {
-    let recorded =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tui/script/run.jsonl"))?;
+    let recorded = fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ui/tui/script/run.jsonl"),
+    )?;
     let hello = recorded.lines().next().ok_or("an empty recording")?;
     let summary = recorded.lines().last().ok_or("an empty recording")?;
     let step = recorded

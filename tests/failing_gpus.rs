@@ -23,9 +23,9 @@ use small_disk::SmallDisk;
 use stand_in::{Record, environment};
 use tempfile::TempDir;
 use terminal::processes;
-use tinyllama_ui::plain::FAREWELL;
 use tinyllama_runs::RunRecord;
 use tinyllama_session::{Session, SessionLocation};
+use tinyllama_ui::plain::FAREWELL;
 
 const FLAGS: &str = "--hidden 32 --layers 1 --heads 4 --kv-heads 2 --ffn 64 --seq-len 16 --batch-size 2 --vocab 64 \
                      --num-steps 5 --warmup 1 --repeatability off";

@@ -21,7 +21,6 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 use tempfile::TempDir;
-use tinyllama_tutor_core::instructor::{Class, Delivery, Sign, deliver, views};
 use tinyllama_lesson::Verdict;
 use tinyllama_session::class_file::{self, Pin};
 use tinyllama_session::progress::next;
@@ -29,6 +28,7 @@ use tinyllama_session::{
     AnswerGiven, InstructorOrder, OrderAction, OutsideChange, Scope, Session, SessionError,
     SessionEvent, SessionLocation, SessionState, StepRef, inbox, scan,
 };
+use tinyllama_tutor_core::instructor::{Class, Delivery, Sign, deliver, views};
 
 fn order(action: OrderAction) -> InstructorOrder {
     InstructorOrder::new("Teacher", action)

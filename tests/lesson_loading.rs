@@ -5,10 +5,10 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use tinyllama_contract::targets;
+use tinyllama_course_walk::scaffold;
 use tinyllama_lesson::kinds::Kind;
 use tinyllama_lesson::{Course, CourseSource, Problem, Problems, Style, schema};
 use tinyllama_runs::Metric;
-use tinyllama_course_walk::scaffold;
 
 const WORKSHOP: &str = r#"format: 1
 title: A course

@@ -29,10 +29,10 @@ use tempfile::TempDir;
 use tinyllama_analysis::{Baseline, Calibration};
 use tinyllama_lesson::{Course, CourseSource, Style};
 use tinyllama_profile::{GroupBy, KernelParts, ReportOptions, import, report};
-use tinyllama_runs::recording::{self, Library};
 use tinyllama_report::class::{merge, sources};
 use tinyllama_report::{CollectOptions, collect, hand_in, html, markdown};
 use tinyllama_runs::FinishedRun;
+use tinyllama_runs::recording::{self, Library};
 use tinyllama_session::{Session, SessionError, SessionLocation, archive, lock, read_only};
 
 /// Number of mutants of each kind.

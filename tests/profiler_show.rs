@@ -206,9 +206,7 @@ fn one_name_with_two_launch_shapes_is_told_apart_by_variant() {
     let by_name = hotspots(&profile, GroupBy::ShortName, &KernelParts::default());
     let by_variant = hotspots(&profile, GroupBy::Variant, &KernelParts::default());
     assert!(by_variant.kernels.len() > by_name.kernels.len());
-    let sum = |kernels: &[tinyllama_profile::Hotspot]| {
-        kernels.iter().map(|k| k.calls).sum::<u64>()
-    };
+    let sum = |kernels: &[tinyllama_profile::Hotspot]| kernels.iter().map(|k| k.calls).sum::<u64>();
     assert_eq!(
         (sum(&by_name.kernels), sum(&by_variant.kernels)),
         (400, 400)

@@ -2,11 +2,9 @@
 //! answers.
 
 use tempfile::TempDir;
-use tinyllama_lesson::{
-    Course, CourseSource, Problems, Quiz, QuizAnswer, QuizChoice, RunName,
-};
-use tinyllama_session::{Session, SessionLocation, StepRef};
 use tinyllama_course_walk::MOST_BLIND;
+use tinyllama_lesson::{Course, CourseSource, Problems, Quiz, QuizAnswer, QuizChoice, RunName};
+use tinyllama_session::{Session, SessionLocation, StepRef};
 
 const SEEDS: u64 = 1000;
 

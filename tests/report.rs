@@ -14,12 +14,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tinyllama_lesson::Verdict;
 use tinyllama_report::hand_in::{HandInFindings, verify};
-use tinyllama_report::{
-    CollectOptions, Report, class as of_class, collect, html, junit, markdown,
-};
-use tinyllama_session::{
-    RunExit, Session, SessionEvent, SessionLocation, StepRef, archive,
-};
+use tinyllama_report::{CollectOptions, Report, class as of_class, collect, html, junit, markdown};
+use tinyllama_session::{RunExit, Session, SessionEvent, SessionLocation, StepRef, archive};
 
 fn report(place: &SessionLocation) -> Report {
     collect(place, course(), CollectOptions::default()).unwrap()

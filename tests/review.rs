@@ -53,7 +53,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         4,
         "samples of profiles cannot be reached",
         &[(
-            "src/course/tui/update/tests.rs",
+            "src/ui/tui/update/tests.rs",
             "enter_imports_the_sample_of_a_profile_step_without_its_tool",
         )],
     ),
@@ -62,7 +62,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         "figures, checks and lost runs are gone after a restart",
         &[
             (
-                "src/course/tui/update/tests/runs.rs",
+                "src/ui/tui/update/tests/runs.rs",
                 "verdicts_are_shown_again_after_a_restart",
             ),
             (
@@ -103,7 +103,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         9,
         "messages lose their remedy at 80 columns",
         &[(
-            "src/course/tui/update/tests/reading.rs",
+            "src/ui/tui/update/tests/reading.rs",
             "a_long_message_keeps_its_end_at_80_columns",
         )],
     ),
@@ -112,11 +112,11 @@ const HELD: &[(u8, &str, &[Test])] = &[
         "charts cannot be read off",
         &[
             (
-                "src/course/tui/panels/plot/axis.rs",
+                "src/ui/tui/panels/plot/axis.rs",
                 "ends_are_short_whatever_they_are",
             ),
             (
-                "src/course/tui/panels/plot/mod.rs",
+                "src/ui/tui/panels/plot/mod.rs",
                 "a_curve_rises_to_the_right_between_labelled_axes",
             ),
         ],
@@ -125,7 +125,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         11,
         "labels of a comparison mean nothing",
         &[(
-            "src/course/tui/panels/compare/tests.rs",
+            "src/ui/tui/panels/compare/tests.rs",
             "three_runs_side_by_side",
         )],
     ),
@@ -134,11 +134,11 @@ const HELD: &[(u8, &str, &[Test])] = &[
         "the end of a run jumps away from its figures",
         &[
             (
-                "src/course/tui/update/tests/runs.rs",
+                "src/ui/tui/update/tests/runs.rs",
                 "the_figures_stay_when_a_run_ends_and_enter_goes_on_from_them",
             ),
             (
-                "src/course/tui/run_view/tests.rs",
+                "src/ui/tui/run_view/tests.rs",
                 "a_stop_by_the_learner_is_no_failure_and_an_open_kernel_shows_its_parts",
             ),
         ],
@@ -147,7 +147,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         13,
         "the kernel table hides the culprit",
         &[(
-            "src/course/tui/run_view/tests.rs",
+            "src/ui/tui/run_view/tests.rs",
             "kernels_are_sorted_by_what_was_asked_for",
         )],
     ),
@@ -155,7 +155,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         14,
         "the very same command is called faster",
         &[(
-            "src/course/tui/panels/compare/tests.rs",
+            "src/ui/tui/panels/compare/tests.rs",
             "the_same_command_is_never_called_faster",
         )],
     ),
@@ -163,7 +163,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         15,
         "texts of checks are not Markdown",
         &[(
-            "src/course/tui/update/tests/reading.rs",
+            "src/ui/tui/update/tests/reading.rs",
             "words_of_checks_are_markdown_and_a_bar_names_no_key_twice",
         )],
     ),
@@ -172,11 +172,11 @@ const HELD: &[(u8, &str, &[Test])] = &[
         "writing: keys named twice, words broken, Ctrl-U undoes",
         &[
             (
-                "src/course/tui/update/tests/reading.rs",
+                "src/ui/tui/update/tests/reading.rs",
                 "words_of_checks_are_markdown_and_a_bar_names_no_key_twice",
             ),
             (
-                "src/course/tui/update/tests/reading.rs",
+                "src/ui/tui/update/tests/reading.rs",
                 "ctrl_u_clears_what_was_typed",
             ),
         ],
@@ -185,7 +185,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         17,
         "bars of a comparison change only their label",
         &[(
-            "src/course/tui/panels/compare/tests.rs",
+            "src/ui/tui/panels/compare/tests.rs",
             "three_runs_side_by_side",
         )],
     ),
@@ -193,7 +193,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         18,
         "links cannot be followed",
         &[(
-            "src/course/tui/update/tests/reading.rs",
+            "src/ui/tui/update/tests/reading.rs",
             "links_open_pages_that_can_be_searched_and_lead_back_and_words_are_explained",
         )],
     ),
@@ -201,20 +201,20 @@ const HELD: &[(u8, &str, &[Test])] = &[
         19,
         "help begins somewhere else",
         &[(
-            "src/course/tui/update/tests.rs",
+            "src/ui/tui/update/tests.rs",
             "a_palette_without_a_match_stays_and_help_begins_with_where_one_is",
         )],
     ),
     (
         20,
         "the outline begins on a heading, locked reads as failed",
-        &[("src/course/tui/view/tests.rs", "outline")],
+        &[("src/ui/tui/view/tests.rs", "outline")],
     ),
     (
         21,
         "the palette closes without a match",
         &[(
-            "src/course/tui/update/tests.rs",
+            "src/ui/tui/update/tests.rs",
             "a_palette_without_a_match_stays_and_help_begins_with_where_one_is",
         )],
     ),
@@ -231,15 +231,15 @@ const HELD: &[(u8, &str, &[Test])] = &[
         "the instructor's screen",
         &[
             (
-                "src/course/tui/instructor_screen/tests.rs",
+                "src/ui/tui/instructor_screen/tests.rs",
                 "keys_come_to_the_deeds_they_name",
             ),
             (
-                "src/course/tui/instructor_screen/tests.rs",
+                "src/ui/tui/instructor_screen/tests.rs",
                 "everybody_is_seen_at_every_size_in_every_look",
             ),
             (
-                "src/course/tui/runtime/session_writer.rs",
+                "src/ui/tui/runtime/session_writer.rs",
                 "an_instructors_reset_reaches_the_open_tutor_within_two_seconds",
             ),
         ],
@@ -292,7 +292,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         28,
         "a roofline without a roof, labels cut",
         &[(
-            "src/course/tui/panels/roofline/tests.rs",
+            "src/ui/tui/panels/roofline/tests.rs",
             "points_under_their_roof",
         )],
     ),
@@ -342,7 +342,7 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         "120 columns with figures cannot be read",
         &[
             (
-                "src/course/tui/view/tests.rs",
+                "src/ui/tui/view/tests.rs",
                 "the_outline_folds_away_beside_figures",
             ),
             ("tests/terminal/sizes.rs", "every_screen_at_120_columns"),
@@ -357,7 +357,7 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
                 "orders_reach_several_learners_or_everyone",
             ),
             (
-                "src/course/tui/instructor_screen/tests.rs",
+                "src/ui/tui/instructor_screen/tests.rs",
                 "a_decision_applies_to_every_marked_learner",
             ),
         ],
@@ -366,7 +366,7 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         5,
         "the grid wastes a projector",
         &[(
-            "src/course/tui/instructor_screen/tests.rs",
+            "src/ui/tui/instructor_screen/tests.rs",
             "the_grid_shows_whole_names_sessions_titles_totals_and_skipped_steps",
         )],
     ),
@@ -404,11 +404,11 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         "the first Enter after the first run",
         &[
             (
-                "src/course/tui/update/tests/lessons.rs",
+                "src/ui/tui/update/tests/lessons.rs",
                 "the_first_page_starts_the_first_run_and_a_lesson_ends_with_a_page",
             ),
             (
-                "src/course/tui/update/tests/lessons.rs",
+                "src/ui/tui/update/tests/lessons.rs",
                 "after_the_first_run_the_lesson_begins_without_a_word_about_its_end",
             ),
         ],
@@ -417,7 +417,7 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         11,
         "a question points at what is no longer shown",
         &[(
-            "src/course/tui/view/tests.rs",
+            "src/ui/tui/view/tests.rs",
             "a_question_about_an_output_shows_what_it_asks_about_at_80x24",
         )],
     ),
@@ -430,7 +430,7 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
                 "the_page_about_this_machine_closes_with_escape",
             ),
             (
-                "src/course/tutor/output.rs",
+                "src/tutor/output.rs",
                 "a_document_reads_as_names_and_tables_within_the_columns_there_are",
             ),
         ],
@@ -447,7 +447,7 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         14,
         "a search appends to the last one",
         &[(
-            "src/course/tui/update/tests/reading.rs",
+            "src/ui/tui/update/tests/reading.rs",
             "a_search_finds_its_word_and_says_when_there_is_none",
         )],
     ),
@@ -456,7 +456,7 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         "texts are cut where there is room",
         &[
             (
-                "src/course/tui/update/tests/reading.rs",
+                "src/ui/tui/update/tests/reading.rs",
                 "a_long_message_keeps_its_end_at_80_columns",
             ),
             ("tests/terminal/sizes.rs", "every_screen_at_60_columns"),
@@ -467,11 +467,11 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         "runs side by side have one heading",
         &[
             (
-                "src/course/tui/panels/compare/tests.rs",
+                "src/ui/tui/panels/compare/tests.rs",
                 "the_same_command_is_never_called_faster",
             ),
             (
-                "src/course/tui/panels/compare/tests.rs",
+                "src/ui/tui/panels/compare/tests.rs",
                 "a_recording_is_named_and_not_held_against_a_run_made_here",
             ),
         ],
@@ -479,13 +479,13 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
     (
         17,
         "the end of a lesson hides Enter",
-        &[("src/course/tui/view/tests.rs", "the_end_of_a_lesson")],
+        &[("src/ui/tui/view/tests.rs", "the_end_of_a_lesson")],
     ),
     (
         18,
         "checks speak in identifiers",
         &[(
-            "src/course/tui/update/tests/reading.rs",
+            "src/ui/tui/update/tests/reading.rs",
             "words_of_checks_are_markdown_and_a_bar_names_no_key_twice",
         )],
     ),
@@ -517,7 +517,7 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         22,
         "a kernel's check is not seen",
         &[(
-            "src/course/tui/view/tests.rs",
+            "src/ui/tui/view/tests.rs",
             "the_result_of_a_kernel_is_shown",
         )],
     ),
@@ -557,7 +557,7 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         27,
         "keys of the list of kernels",
         &[(
-            "src/course/tui/panels/kernels/tests.rs",
+            "src/ui/tui/panels/kernels/tests.rs",
             "kernels_listed_described_and_shown_in_source",
         )],
     ),
@@ -565,9 +565,9 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         28,
         "digits change within a list",
         &[
-            ("src/course/tui/panels/text.rs", "numbers_read_like_numbers"),
+            ("src/ui/tui/panels/text.rs", "numbers_read_like_numbers"),
             (
-                "src/course/tui/panels/plot/axis.rs",
+                "src/ui/tui/panels/plot/axis.rs",
                 "ends_are_short_whatever_they_are",
             ),
         ],
@@ -597,7 +597,7 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
                 "a_terminal_that_shrinks_is_asked_for_room_and_everything_is_back_when_it_grows",
             ),
             (
-                "src/course/tui/view/tests.rs",
+                "src/ui/tui/view/tests.rs",
                 "a_terminal_that_is_too_small_is_asked_for_room_in_whatever_room_there_is",
             ),
         ],
@@ -614,7 +614,7 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         33,
         "an unknown key does nothing",
         &[(
-            "src/course/tui/update/tests.rs",
+            "src/ui/tui/update/tests.rs",
             "a_meaningless_key_says_so_and_a_break_is_not_counted_as_work",
         )],
     ),
@@ -643,7 +643,7 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         37,
         "titles of the outline are cut",
         &[(
-            "src/course/tui/view/tests.rs",
+            "src/ui/tui/view/tests.rs",
             "no_title_is_cut_in_the_outline_or_above_a_step",
         )],
     ),
@@ -660,11 +660,11 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         "the list of kernels cuts what they do, and two names look alike",
         &[
             (
-                "src/course/tui/panels/kernels/tests.rs",
+                "src/ui/tui/panels/kernels/tests.rs",
                 "what_a_kernel_does_is_whole_in_the_list_at_every_size",
             ),
             (
-                "src/course/tui/panels/table.rs",
+                "src/ui/tui/panels/table.rs",
                 "names_that_are_cut_still_differ_and_texts_fold",
             ),
         ],
@@ -676,7 +676,7 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
             ("tests/bad_input.rs", "every_remedy_helps"),
             ("tests/bad_input.rs", "mistakes_are_named_with_a_way_out"),
             (
-                "src/course/tutor/say.rs",
+                "src/tutor/say.rs",
                 "numbers_are_read_as_people_type_them_and_nothing_else_is_one",
             ),
         ],
@@ -685,7 +685,7 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         41,
         "lists and fields cut what tells commands apart",
         &[(
-            "src/course/tui/view/tests.rs",
+            "src/ui/tui/view/tests.rs",
             "commands_that_differ_at_their_ends_differ_in_a_list",
         )],
     ),
@@ -693,7 +693,7 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         42,
         "pictures are cut at 60 columns",
         &[(
-            "src/course/tui/view/tests.rs",
+            "src/ui/tui/view/tests.rs",
             "every_picture_has_room_at_60_columns",
         )],
     ),

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
+use tinyllama_course_walk::scaffold;
 use tinyllama_runs::RunFolder;
 use tinyllama_session::{Session, SessionEvent, SessionLocation, StepRef};
-use tinyllama_course_walk::scaffold;
 
 fn tutor(state: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"))

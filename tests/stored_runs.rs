@@ -11,8 +11,8 @@ use std::process::{Child, Command, Stdio};
 
 use small_disk::SmallDisk;
 use tempfile::TempDir;
-use tinyllama_ui::plain::FAREWELL;
 use tinyllama_session::{Session, SessionError, SessionEvent, SessionLocation};
+use tinyllama_ui::plain::FAREWELL;
 
 /// Whether the tutor claims that it stored everything.
 fn is_saved(said: &str) -> bool {

@@ -5,10 +5,10 @@ use serde::Serialize;
 use super::parts;
 use super::relative::{RelativeTime, USUAL_MARGIN, middle};
 use super::runner::MeasuredRun;
-use tinyllama_runs::Metric;
-use tinyllama_runs::energy::{Joules, RunEnergy};
 use tinyllama_base::statistics::{Basis, Series};
 use tinyllama_contract::event::Hello;
+use tinyllama_runs::Metric;
+use tinyllama_runs::energy::{Joules, RunEnergy};
 
 /// One participant of a comparison.
 #[derive(Clone, Debug)]

@@ -6,14 +6,14 @@ use anyhow::Context;
 use thiserror::Error;
 
 use super::sweep::Pool;
+use tinyllama_contract::event::{Body, Event, FailureCode, Hello, Kernels, Parts, Step, Summary};
+use tinyllama_contract::flags::{RunSpec, UsageError};
 pub use tinyllama_runs::Control as Stop;
 use tinyllama_runs::energy::RunEnergy;
 use tinyllama_runs::finished::stream_of;
 use tinyllama_runs::{
     EndedRun, FinishedRun, Launcher, Line, Measurements, RunExit, RunStart, RunUpdate, supervise,
 };
-use tinyllama_contract::event::{Body, Event, FailureCode, Hello, Kernels, Parts, Step, Summary};
-use tinyllama_contract::flags::{RunSpec, UsageError};
 
 /// A target with its own flags.
 #[derive(Clone, Debug, PartialEq)]

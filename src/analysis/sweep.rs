@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::runner::{FailedRun, MeasuredRun, RunFailure, RunVariant, Runner};
-use tinyllama_runs::{EndedRun, Processes, RunExit, RunStart};
 use tinyllama_base::file::{create_private, replace};
 use tinyllama_base::untrusted;
 use tinyllama_contract::event::FailureCode;
+use tinyllama_runs::{EndedRun, Processes, RunExit, RunStart};
 
 /// How often a run is started if it loses its place.
 const ATTEMPTS: usize = 3;

@@ -7,13 +7,13 @@ use super::analysis::{
     Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, Measure, Sweep, TIMED, bar,
     interval, plural, switches,
 };
+use tinyllama_analysis::ablation::{Ablation, States, SwitchEffect, analyse};
+use tinyllama_analysis::comparison::total_series;
+use tinyllama_analysis::{RunFailure, RunVariant};
 use tinyllama_base::statistics::{Finding, Series};
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::{percent, signed_percent, times, whole_percent};
 use tinyllama_contract::flags::{RunSpec, UsageError};
-use tinyllama_analysis::ablation::{Ablation, States, SwitchEffect, analyse};
-use tinyllama_analysis::comparison::total_series;
-use tinyllama_analysis::{RunFailure, RunVariant};
 
 /// With more switches there would be more than 64 combinations.
 const MOST_SWITCHES: usize = 6;

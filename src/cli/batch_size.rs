@@ -8,14 +8,12 @@ use serde::Serialize;
 use super::analysis::{
     Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, TIMED, parse_number, positive,
 };
+use tinyllama_analysis::batch_size::{AS_GOOD, BatchSizeSearch, Bounds, Goal, SizeTrial, search};
+use tinyllama_analysis::comparison::{peak_bytes, step_ms};
+use tinyllama_analysis::{MeasuredRun, RunFailure, RunVariant};
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::units::{human_bytes, number, whole_percent};
 use tinyllama_contract::flags::{RunSpec, UsageError};
-use tinyllama_analysis::batch_size::{
-    AS_GOOD, BatchSizeSearch, Bounds, Goal, SizeTrial, search,
-};
-use tinyllama_analysis::comparison::{peak_bytes, step_ms};
-use tinyllama_analysis::{MeasuredRun, RunFailure, RunVariant};
 
 /// Default steps of a trial: enough for a median, and few enough for a dozen trials.
 const STEPS: &str = "--num-steps=10";

@@ -6,13 +6,13 @@ use anyhow::{Result, bail};
 use tinyllama_kernel_catalog::tunables::check as check_size;
 use tinyllama_kernels::tunables;
 
+use tinyllama_analysis::tuning::{TakenOver, Tuned};
 use tinyllama_contract::event::Hello;
 use tinyllama_contract::flags::BlockSize;
 use tinyllama_contract::flags::UsageError;
-use tinyllama_analysis::tuning::{TakenOver, Tuned};
-use tinyllama_runs::folder;
 use tinyllama_engine::targets::Target;
 use tinyllama_engine::train::TrainingOptions;
+use tinyllama_runs::folder;
 
 /// Environment variable; `off` ignores the results of `tune`.
 const TUNING: &str = "TINYLLAMA_TUNING";

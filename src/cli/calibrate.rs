@@ -8,13 +8,13 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::analysis::{AlreadyReported, Analysis, AnalysisPage, AnalysisResult};
+use tinyllama_analysis::calibration::{Calibration, VERSION};
+use tinyllama_analysis::gpus::{self, DataSheet};
 use tinyllama_base::NOT_REPORTED;
 use tinyllama_base::clock::unix_time;
 use tinyllama_contract::flags::UsageError;
-use tinyllama_analysis::calibration::{Calibration, VERSION};
-use tinyllama_analysis::gpus::{self, DataSheet};
-use tinyllama_runs::{Launcher, NotStarted, RunExit, folder};
 use tinyllama_engine::device::{BackendChoice, ceilings};
+use tinyllama_runs::{Launcher, NotStarted, RunExit, folder};
 
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:

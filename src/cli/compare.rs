@@ -15,15 +15,15 @@ use super::analysis::{
     stored_run, workshop_table,
 };
 use super::print_result::print_page;
-use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{human_bytes, number, rate, whole_percent};
-use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_analysis::comparison::{
     Comparison, ComparisonRow, RunOrder, Side, compare, total_series,
 };
 use tinyllama_analysis::relative::USUAL_CONFIDENCE;
 use tinyllama_analysis::workshop::{self, ClaimComparison};
 use tinyllama_analysis::{MeasuredRun, RunVariant};
+use tinyllama_base::table::{TableColumns, TextTable};
+use tinyllama_base::units::{human_bytes, number, rate, whole_percent};
+use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_runs::folder;
 
 /// Steps of the profile pass. `--workshop` needs it to time parts.

@@ -10,9 +10,9 @@ use clap_complete::Shell;
 
 use super::Exit;
 use tinyllama_contract::targets;
+use tinyllama_kernel_catalog::KERNELS;
 use tinyllama_lesson::{Course, CourseSource};
 use tinyllama_runs::recording::{self, Library};
-use tinyllama_kernel_catalog::KERNELS;
 
 const PROGRAM: &str = "tinyllama-tutor";
 

@@ -12,10 +12,10 @@ use serde::Serialize;
 
 use super::Exit;
 use super::print_result::print_document;
-use tinyllama_ui::tui::highlight::Highlighter;
-use tinyllama_ui::tui::theme::Theme;
 use tinyllama_engine::targets::difference::{Difference, Excerpt, differences};
 use tinyllama_engine::targets::{self, Target};
+use tinyllama_ui::tui::highlight::Highlighter;
+use tinyllama_ui::tui::theme::Theme;
 
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:

@@ -15,11 +15,11 @@ use super::print_result::print_prose;
 use super::{Exit, collect, doctor_driver};
 use tinyllama_base::locale;
 use tinyllama_base::table::wrapped;
-use tinyllama_ui::plain::folded_prose;
-use tinyllama_runs::{Launcher, folder};
-use tinyllama_session::class_rights::{self, PERMISSIONS};
 use tinyllama_engine::device::finding::{DeviceFinding, FindingStatus};
 use tinyllama_engine::device::{BackendChoice, diagnosis};
+use tinyllama_runs::{Launcher, folder};
+use tinyllama_session::class_rights::{self, PERMISSIONS};
+use tinyllama_ui::plain::folded_prose;
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {

@@ -14,8 +14,8 @@ use super::analysis::AnalysisPage;
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::untrusted::plain;
 use tinyllama_contract::event::Body;
-use tinyllama_runs::{Launcher, Line, NotStarted, read_line};
 use tinyllama_engine::device::finding::DeviceFinding;
+use tinyllama_runs::{Launcher, Line, NotStarted, read_line};
 
 /// The machine that executes runs.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -6,15 +6,14 @@ use std::io::{self, ErrorKind};
 use itertools::Itertools;
 
 use super::analysis::AlreadyReported;
+use tinyllama_analysis::RunFailure;
 use tinyllama_base::untrusted::{plain, plain_lines};
 use tinyllama_contract::event::FailureCode;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_contract::model::ConfigError;
-use tinyllama_analysis::RunFailure;
-use tinyllama_workbench::compiled::compiler::CompilerError;
-use tinyllama_tutor_core::instructor::ClassError;
-use tinyllama_tutor_core::instructor::scope::ScopeError;
-use tinyllama_ui::plain::folded_prose;
+use tinyllama_engine::device::driver::DriverError;
+use tinyllama_engine::device::{self, BackendFailure, DeviceError};
+use tinyllama_engine::train::DataError;
 use tinyllama_profile::commands::line::LacksFlag;
 use tinyllama_profile::read::ImportError;
 use tinyllama_profile::run::RunError;
@@ -22,10 +21,11 @@ use tinyllama_runs::recording::RecordingError;
 use tinyllama_runs::{NotStarted, RunExit};
 use tinyllama_session::SessionError;
 use tinyllama_tutor_core::TutorError;
+use tinyllama_tutor_core::instructor::ClassError;
+use tinyllama_tutor_core::instructor::scope::ScopeError;
+use tinyllama_ui::plain::folded_prose;
 use tinyllama_workbench::ToolchainError;
-use tinyllama_engine::device::driver::DriverError;
-use tinyllama_engine::device::{self, BackendFailure, DeviceError};
-use tinyllama_engine::train::DataError;
+use tinyllama_workbench::compiled::compiler::CompilerError;
 
 /// The program's exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

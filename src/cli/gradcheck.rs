@@ -15,12 +15,12 @@ use tinyllama_base::table::TableColumns;
 use tinyllama_contract::event::{Body, RankCheck};
 use tinyllama_contract::flags::TrainingArgs;
 use tinyllama_contract::flags::{RunSpec, UsageError};
-use tinyllama_runs::{Control, Launcher, Line, RunUpdate, supervise};
 use tinyllama_engine::device::{self, Backend, CacheSettings, Tuning};
 use tinyllama_engine::model::{Backward, Initialisation, LibraryKernels};
 use tinyllama_engine::targets::gradient_check::{self, GradientComparison};
 use tinyllama_engine::targets::{self, ALL, Target, TargetKind, v1, v4};
 use tinyllama_engine::train::{TrainingOptions, float_dtype, library_on};
+use tinyllama_runs::{Control, Launcher, Line, RunUpdate, supervise};
 
 #[derive(Debug, Args)]
 pub struct GradcheckArgs {

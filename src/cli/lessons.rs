@@ -17,12 +17,12 @@ use tinyllama_base::locale;
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::untrusted::plain;
 use tinyllama_contract::flags::{RunSpec, UsageError};
+use tinyllama_course_walk::{blind_strategies, lint, scaffold};
 use tinyllama_lesson as lesson;
 use tinyllama_lesson::quiz::Quiz;
 use tinyllama_lesson::{Course, CourseSource, Lesson, Problems, Step, Style, is_id};
-use tinyllama_ui::plain::handout;
 use tinyllama_tutor_core::slide;
-use tinyllama_course_walk::{blind_strategies, lint, scaffold};
+use tinyllama_ui::plain::handout;
 
 #[derive(Debug, Args)]
 pub struct LessonsArgs {

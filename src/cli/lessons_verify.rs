@@ -7,9 +7,9 @@ use super::Exit;
 use super::lessons::{error_style, named};
 use super::print_result::print_document;
 use tinyllama_contract::flags::UsageError;
+use tinyllama_course_walk::{VerifyOptions, print_progress, verify};
 use tinyllama_lesson::{Course, CourseSource};
 use tinyllama_runs::Launcher;
-use tinyllama_course_walk::{VerifyOptions, print_progress, verify};
 
 #[derive(Debug, Args)]
 pub struct VerifyArgs {

@@ -6,13 +6,13 @@ use crate::learner_kernels::{gpu, in_model};
 use tinyllama_base::statistics::relative_difference;
 use tinyllama_contract::flags::OwnKernel;
 use tinyllama_contract::flags::UsageError;
-use tinyllama_workbench::{KernelFile, check, find, text};
 use tinyllama_engine::device::open_driver_of;
 use tinyllama_engine::model::Weights;
 use tinyllama_engine::targets::{Target, v4};
 use tinyllama_engine::train::{
     Data, EngineDevice, KernelInPlace, MatmulPrecision, Synchronize, TrainingOptions,
 };
+use tinyllama_workbench::{KernelFile, check, find, text};
 
 /// Limit for the relative difference of an f32 gradient; a different order of roundings stays below it.
 const ALLOWED: f64 = 1e-4;

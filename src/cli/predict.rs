@@ -9,12 +9,6 @@ use serde::Serialize;
 use super::analysis::{
     Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, TIMED, plural,
 };
-use tinyllama_base::file::inside;
-use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{bytes, milliseconds, percent, rate, rounded, signed_percent};
-use tinyllama_contract::ElementType;
-use tinyllama_contract::event::Hello;
-use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_analysis::calibration::Calibration;
 use tinyllama_analysis::comparison::{peak_bytes, step_ms};
 use tinyllama_analysis::prediction::{
@@ -22,9 +16,15 @@ use tinyllama_analysis::prediction::{
 };
 use tinyllama_analysis::ranks::{Link, WireTime};
 use tinyllama_analysis::{MeasuredRun, RunFailure, RunVariant};
-use tinyllama_runs::folder;
+use tinyllama_base::file::inside;
+use tinyllama_base::table::{TableColumns, TextTable};
+use tinyllama_base::units::{bytes, milliseconds, percent, rate, rounded, signed_percent};
+use tinyllama_contract::ElementType;
+use tinyllama_contract::event::Hello;
+use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_engine::model::ModelConfig;
 use tinyllama_engine::targets::v4;
+use tinyllama_runs::folder;
 
 /// A prediction with a larger median error on held-out sizes is not useful.
 const USEFUL_ERROR: f64 = 0.25;

@@ -18,11 +18,11 @@ use tinyllama_base::duration;
 use tinyllama_base::file::replace;
 use tinyllama_contract::event::{Body, Hello};
 use tinyllama_contract::flags::RunSpec;
+use tinyllama_engine::device::FORGET_TUNING;
 use tinyllama_lesson::{Course, CourseSource};
 use tinyllama_runs::{Control, Launcher, Line, RunUpdate, supervise};
 use tinyllama_session::class_rights;
 use tinyllama_tutor_core::prepare::targets;
-use tinyllama_engine::device::FORGET_TUNING;
 
 /// Cache folders that any machine with the same GPU, driver and program can use.
 const SHARED: [&str; 2] = ["kernels", "modules"];

@@ -19,9 +19,9 @@ use tinyllama_base::untrusted::plain;
 use tinyllama_contract::event::{Body, Failure, FailureCode, Step, Summary};
 use tinyllama_contract::flags::RankArgs;
 use tinyllama_contract::flags::UsageError;
+use tinyllama_engine::train::{RankOptions, Reporter, StopSignal, TrainingEnd};
 use tinyllama_runs::each_line;
 use tinyllama_runs::{Line, RunExit, read_line};
-use tinyllama_engine::train::{RankOptions, Reporter, StopSignal, TrainingEnd};
 
 /// Environment variable with a process's rank, from 0.
 const RANK: &str = "TINYLLAMA_RANK";

@@ -14,10 +14,10 @@ use super::run_printers::LinePrinter;
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::{NOT_REPORTED, duration};
 use tinyllama_contract::flags::split;
-use tinyllama_runs::recording::{Library, Recording, RecordingSource};
-use tinyllama_runs::play::{Player, Speed};
-use tinyllama_runs::{Control, Line, Measurements, Metric, Statistic, read_line};
 use tinyllama_engine::train::EventSink;
+use tinyllama_runs::play::{Player, Speed};
+use tinyllama_runs::recording::{Library, Recording, RecordingSource};
+use tinyllama_runs::{Control, Line, Measurements, Metric, Statistic, read_line};
 
 #[derive(Debug, Args)]
 pub struct RecordingsArgs {

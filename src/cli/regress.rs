@@ -10,14 +10,14 @@ use super::analysis::{
     Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, Measure, TIMED, junit,
     parse_number,
 };
-use tinyllama_base::clock::unix_time;
-use tinyllama_base::table::TableColumns;
-use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_analysis::comparison::{paths, total_series};
 use tinyllama_analysis::regression::{
     Baseline, FigureOutcome, RegressionFigure, RegressionVerdict, RunFigures, check, check_speedup,
 };
 use tinyllama_analysis::{MeasuredRun, RunVariant};
+use tinyllama_base::clock::unix_time;
+use tinyllama_base::table::TableColumns;
+use tinyllama_contract::flags::{RunSpec, UsageError};
 
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:

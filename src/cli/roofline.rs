@@ -9,13 +9,13 @@ use serde::Serialize;
 
 use super::analysis::{Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, stored_run};
 use super::kernel_inputs;
+use tinyllama_analysis::calibration::Calibration;
+use tinyllama_analysis::roofline::{CounterCheck, against_counters, of_run};
+use tinyllama_analysis::{MeasuredRun, RunVariant};
 use tinyllama_base::roofline::{Point, Roofline, svg, text};
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{bytes, figure, percent, rate};
 use tinyllama_contract::flags::{RunSpec, UsageError};
-use tinyllama_analysis::calibration::Calibration;
-use tinyllama_analysis::roofline::{CounterCheck, against_counters, of_run};
-use tinyllama_analysis::{MeasuredRun, RunVariant};
 use tinyllama_profile::read::import;
 use tinyllama_runs::folder;
 

@@ -18,11 +18,11 @@ use tinyllama_base::table::TableColumns;
 use tinyllama_base::units::number;
 use tinyllama_contract::event::Body;
 use tinyllama_contract::flags::UsageError;
+use tinyllama_engine::train::EventSink;
 use tinyllama_runs::recording::label;
 use tinyllama_runs::{FinishedRun, steps};
 use tinyllama_session::stored_runs::{StoredRun, kept, prunable, remove};
 use tinyllama_session::{SessionError, SessionLocation, SessionState, read_only};
-use tinyllama_engine::train::EventSink;
 
 /// Default number of runs in the list.
 const USUAL: usize = 20;

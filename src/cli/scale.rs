@@ -8,12 +8,12 @@ use super::analysis::{
     Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, GridColumn, GridSizes, Measure,
     SizeGrid, Sweep, TIMED, bar, workshop_table,
 };
-use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{human_bytes, number};
 use tinyllama_analysis::comparison::total_series;
 use tinyllama_analysis::relative::{RelativeTime, USUAL_MARGIN};
 use tinyllama_analysis::scaling::{ScalingCell, ScalingPoint, Size, TargetScale, growths};
 use tinyllama_analysis::workshop::{self, ClaimComparison};
+use tinyllama_base::table::{TableColumns, TextTable};
+use tinyllama_base::units::{human_bytes, number};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("rounds", |rounds| rounds.default_value("1")), after_help = r"Examples:

@@ -12,15 +12,15 @@ use serde::Serialize;
 use super::analysis::{
     Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, Measure, Sweep, plural,
 };
-use tinyllama_base::clock::unix_time;
-use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{human_bytes, number, number_or_not, times, whole_percent};
-use tinyllama_contract::event::Kernels;
 use tinyllama_analysis::comparison::{RunOrder, Side, compare};
 use tinyllama_analysis::relative::RelativeTime;
 use tinyllama_analysis::stages::{StageFindings, StageResult, WORKSHOP_NOTES, rows};
 use tinyllama_analysis::workshop::FIGURES;
 use tinyllama_analysis::{RunFailure, RunVariant};
+use tinyllama_base::clock::unix_time;
+use tinyllama_base::table::{TableColumns, TextTable};
+use tinyllama_base::units::{human_bytes, number, number_or_not, times, whole_percent};
+use tinyllama_contract::event::Kernels;
 use tinyllama_profile::commands::{Tool, installed};
 use tinyllama_runs::folder;
 

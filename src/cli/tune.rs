@@ -10,11 +10,6 @@ use tinyllama_kernel_catalog::{KERNELS, KernelDescriptor, Role};
 use super::analysis::{
     Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, Measure, Sweep, TIMED, plural,
 };
-use tinyllama_base::clock::unix_time;
-use tinyllama_base::statistics::Finding;
-use tinyllama_base::table::TableColumns;
-use tinyllama_base::units::number;
-use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_analysis::comparison::{step_ms, total_series};
 use tinyllama_analysis::relative::{RelativeTime, USUAL_MARGIN, middle};
 use tinyllama_analysis::tuning::{
@@ -22,6 +17,11 @@ use tinyllama_analysis::tuning::{
     candidates, disagreement, finalists,
 };
 use tinyllama_analysis::{MeasuredRun, RunFailure, RunVariant};
+use tinyllama_base::clock::unix_time;
+use tinyllama_base::statistics::Finding;
+use tinyllama_base::table::TableColumns;
+use tinyllama_base::units::number;
+use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_runs::folder;
 
 const DTYPE: &str = "--dtype=";

@@ -4,8 +4,8 @@
 use tinyllama_kernel_catalog::{KERNELS, ResourceBudget};
 
 use tinyllama_base::architecture;
-use tinyllama_workbench::compiled::facts::KernelFacts;
 use tinyllama_engine::targets::v4;
+use tinyllama_workbench::compiled::facts::KernelFacts;
 
 /// Returns one sentence for each compiled kernel that breaks its budget; empty if all kernels keep theirs.
 pub fn violations(kernels: &[KernelFacts]) -> Vec<String> {

@@ -8,12 +8,12 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 use tinyllama_contract::model::Preset;
 use tinyllama_contract::model::kernels::{TYPICAL, preset_sizes};
-use tinyllama_workbench::compiled::assembly::{self, AssemblyError};
-use tinyllama_workbench::compiled::compiler::{Compiler, CompilerError, HAND_WRITTEN};
-use tinyllama_workbench::compiled::facts::KernelFacts;
 use tinyllama_engine::device::driver::{GemmPrecision, Properties};
 use tinyllama_engine::targets::v4::{self, OfflineKernel};
 use tinyllama_kernels::source::{SourceError, SourceLaunch, Target, variants};
+use tinyllama_workbench::compiled::assembly::{self, AssemblyError};
+use tinyllama_workbench::compiled::compiler::{Compiler, CompilerError, HAND_WRITTEN};
+use tinyllama_workbench::compiled::facts::KernelFacts;
 
 use super::V4;
 

@@ -5,15 +5,15 @@ use serde::Serialize;
 
 use super::gpu::{NamedKernels, compile, launch, place, written};
 use tinyllama_base::statistics::{Finding as Difference, Interval, Series, ratio_in_rounds};
-use tinyllama_workbench::check::compare;
-use tinyllama_workbench::exercise::{Exercise, NamedSizes};
-use tinyllama_workbench::file::KernelFile;
-use tinyllama_workbench::problem::{KernelArgument, PreparedCase};
 use tinyllama_engine::device::driver::{
     AlgorithmSelection, DeviceBuffer, DeviceKernel, Driver, DriverError, GemmOperands, GemmPlan,
     GemmPrecision, GemmSpec, LaunchArgument, LaunchSettings, Stream,
 };
 use tinyllama_engine::targets::v4::{ArgumentSource, time_alone};
+use tinyllama_workbench::check::compare;
+use tinyllama_workbench::exercise::{Exercise, NamedSizes};
+use tinyllama_workbench::file::KernelFile;
+use tinyllama_workbench::problem::{KernelArgument, PreparedCase};
 
 /// Rounds in which the kernels take turns, and least device time of a turn in ms.
 const ROUNDS: usize = 9;

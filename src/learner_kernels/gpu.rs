@@ -2,16 +2,16 @@
 
 use anyhow::Result;
 
+use tinyllama_engine::device::driver::{
+    DeviceBuffer, DeviceKernel, Driver, DriverError, LaunchArgument, LaunchSettings, SourceCode,
+    Stream,
+};
 use tinyllama_workbench::check::{ExerciseCheck, compare};
 use tinyllama_workbench::exercise::Exercise;
 use tinyllama_workbench::file::KernelFile;
 use tinyllama_workbench::finding::{FindingKind, KernelFinding};
 use tinyllama_workbench::problem::{KernelArgument, PreparedCase};
 use tinyllama_workbench::stand_in::KernelOutput;
-use tinyllama_engine::device::driver::{
-    DeviceBuffer, DeviceKernel, Driver, DriverError, LaunchArgument, LaunchSettings, SourceCode,
-    Stream,
-};
 
 const PRELUDE: &str = include_str!("gpu.h");
 

@@ -3,14 +3,14 @@
 use super::document::CheckDocument;
 use super::step_reader::StepReader;
 use crate::{FIXED, Quantity, RunName, Term};
-use tinyllama_runs::recording::label;
-use tinyllama_runs::Measurements;
-use tinyllama_runs::Metric;
 use tinyllama_base::statistics::interval_of_median;
 use tinyllama_base::{
     Basis, CompareError, Interval, Series, named, ratio_in_rounds, ratio_of_medians, statistics,
     whole_percent,
 };
+use tinyllama_runs::Measurements;
+use tinyllama_runs::Metric;
+use tinyllama_runs::recording::label;
 
 use serde::{Deserialize, Serialize};
 

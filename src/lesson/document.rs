@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 pub use super::kinds::Kind;
 use super::path::LearningPath;
-use tinyllama_profile::commands::Tool;
 use tinyllama_base::named;
+use tinyllama_profile::commands::Tool;
 
 /// Version of the format. A file with another number is refused.
 pub const FORMAT: u32 = 1;

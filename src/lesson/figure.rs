@@ -9,8 +9,8 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::RunName;
-use tinyllama_runs::MetricUnit;
 use tinyllama_base::{figure, milliseconds, percent, rate};
+use tinyllama_runs::MetricUnit;
 
 /// The source of commands' outputs.
 pub trait CommandOutputs {

@@ -18,13 +18,11 @@ use std::sync::{Arc, LazyLock};
 use serde::Deserialize;
 
 use super::figure::show as show_value;
+use crate::{CommandOutputs, OutputFigure, Quantity, RunName, Runs, Undecided, exact, recorded};
 use tinyllama_analysis::gpus;
-use crate::{
-    CommandOutputs, OutputFigure, Quantity, RunName, Runs, Undecided, exact, recorded,
-};
-use tinyllama_runs::recording::{Library, documents, label};
 use tinyllama_runs::FinishedRun;
 use tinyllama_runs::MetricUnit;
+use tinyllama_runs::recording::{Library, documents, label};
 
 /// What a text shows until the runs of its figure are there.
 pub const NOT_MEASURED: &str = "(not measured yet)";

@@ -59,8 +59,8 @@ fn written(attempts: &[KernelReport]) -> Vec<serde_json::Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tinyllama_lesson::{Course, CourseSource};
     use crate::{CollectOptions, KernelReport, Prediction, collect};
+    use tinyllama_lesson::{Course, CourseSource};
     use tinyllama_session::{Session, SessionLocation};
 
     #[test]

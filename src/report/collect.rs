@@ -10,8 +10,9 @@ mod warnings;
 use std::collections::BTreeMap;
 
 use super::document::{Chain, CourseName, FORMAT, SessionFacts, Totals};
-use tinyllama_lesson::Course;
 use crate::{KernelReport, LessonReport, Report, anonymous, ratios};
+use tinyllama_base::{now, untrusted};
+use tinyllama_lesson::Course;
 use tinyllama_runs::FinishedRuns;
 use tinyllama_session::earlier::logs;
 use tinyllama_session::progress::PathProgress;
@@ -21,7 +22,6 @@ use tinyllama_session::{
     KernelAttemptResult, MOST_LOG_BYTES, MeasuredRuns, Record, Scan, SessionError, SessionEvent,
     SessionLocation, SessionState, scan,
 };
-use tinyllama_base::{now, untrusted};
 
 /// The largest event stream that a report includes. Real ones have some hundred kilobytes.
 pub const MOST_STREAM_BYTES: u64 = 4 << 20;

@@ -9,11 +9,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use tinyllama_analysis::parts::{PartSum, by_kind};
-use tinyllama_lesson::Verdict;
-use tinyllama_session::progress::PathProgress;
 use tinyllama_base::NOT_REPORTED;
 use tinyllama_contract::model::ModelConfig;
 use tinyllama_contract::{Kernel, PartWork, Parts};
+use tinyllama_lesson::Verdict;
+use tinyllama_session::progress::PathProgress;
 
 /// Version of the document. It increases if a reader of the old version would misread the new one.
 pub const FORMAT: u32 = 1;

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use tinyllama_base::{HtmlWriter, plain};
 
-use tinyllama_lesson::Verdict;
 use crate::{CheckReport, Report};
+use tinyllama_lesson::Verdict;
 
 /// The result of a test case, and its reason.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! The roofline of a report: the parts of a step and their device's ceilings.
 
-use tinyllama_analysis::roofline::{has_products, named};
 use crate::Work;
+use tinyllama_analysis::roofline::{has_products, named};
 use tinyllama_base::roofline::{CeilingSource, Grain};
 use tinyllama_base::{Ceilings, Point, Roofline};
 

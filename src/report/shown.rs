@@ -8,8 +8,8 @@ use crate::{
     AnswerReport, CheckReport, LessonReport, ProfileReport, Report, ReportTable, RunReport,
     StepReport, Work, layout, text,
 };
-use tinyllama_runs::Metric;
 use tinyllama_base::{NOT_REPORTED, or_not_reported};
+use tinyllama_runs::Metric;
 
 /// How much of a long session is shown. The JSON document has all of it.
 #[derive(Clone, Copy, Debug)]

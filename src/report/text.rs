@@ -1,17 +1,17 @@
 //! Formats values as text, equally in every format.
 
-use tinyllama_analysis::parts::PartSum;
 use crate::{
     CaseReport, Device, HotspotRow, KernelReport, LessonReport, Prediction, ProfileReport, Ratio,
     Report, ReportTable, RunReport, StageRow, StepTime, Work,
+};
+use tinyllama_analysis::parts::PartSum;
+use tinyllama_base::{
+    human_bytes, milliseconds, moment, number_or_not, or_not_reported, percent, plural, time, times,
 };
 use tinyllama_runs::Metric;
 use tinyllama_runs::{ENERGY, Joules};
 use tinyllama_session::RunExit;
 use tinyllama_session::progress::done_and_skipped;
-use tinyllama_base::{
-    human_bytes, milliseconds, moment, number_or_not, or_not_reported, percent, plural, time, times,
-};
 
 /// Text for a figure that a backend cannot report.
 pub use tinyllama_base::units::NOT_REPORTED;

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use tinyllama_contract::{Body, Event, Hello, Step};
 use tinyllama_profile::live::choose::{Chosen, choose};
 use tinyllama_profile::live::energy::energy;
 use tinyllama_profile::live::monitor::Monitor;
 use tinyllama_profile::live::{GpuStatus, find_source};
-use tinyllama_contract::{Body, Event, Hello, Step};
 
 /// Energy that the whole device took during the measured steps, including other programs on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -171,8 +171,8 @@ impl EnergyMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tinyllama_profile::live::GpuStatusSource;
     use crate::{Line, read_line};
+    use tinyllama_profile::live::GpuStatusSource;
 
     struct Steady(usize);
 
@@ -193,7 +193,7 @@ mod tests {
     }
 
     fn hello(backend: &str) -> Event {
-        let stream = include_str!("../tui/script/run.jsonl");
+        let stream = include_str!("../ui/tui/script/run.jsonl");
         let Some(Line::Event(mut event)) = stream.lines().next().map(read_line) else {
             panic!("the recorded run begins with no event");
         };

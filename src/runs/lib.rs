@@ -3,7 +3,6 @@
 //! A run's start is a value ([`RunStart`]): a command behind a launcher, or a recording to play. [`supervise`] turns either
 //! into a [`FinishedRun`] with its own folder, for any observer.
 
-pub mod recording;
 pub mod children;
 mod control;
 pub mod energy;
@@ -16,6 +15,7 @@ mod line;
 pub mod measurements;
 pub mod metric;
 pub mod play;
+pub mod recording;
 mod round;
 mod start;
 pub mod steps;

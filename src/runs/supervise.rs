@@ -16,13 +16,13 @@ use anyhow::{Context, Result, anyhow};
 use super::control::RunActivity;
 use super::energy::EnergyMeter;
 use super::folder::STDERR;
-use tinyllama_profile::live::GpuStatus;
 use crate::{
     Control, FinishedRun, Line, NotStarted, Player, RunExit, RunFolder, RunStart, each_line,
 };
 use tinyllama_base::create_private_file;
 use tinyllama_base::die_with_parent;
 use tinyllama_contract::{Body, turns};
+use tinyllama_profile::live::GpuStatus;
 
 /// How long a child may take to end after it was asked to.
 const KILL_GRACE: Duration = Duration::from_secs(10);

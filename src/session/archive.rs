@@ -9,9 +9,9 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use tar::{Archive, Builder, Entry, EntryType, Header};
 
-use tinyllama_runs::EVENTS;
 use crate::{SessionError, SessionLocation, log};
 use tinyllama_base::{file, if_there, inside, untrusted};
+use tinyllama_runs::EVENTS;
 
 /// The parts of a session that travel. The lock and the cache stay.
 const PARTS: [&str; 4] = ["events.jsonl", "runs", "workbench", "backups"];

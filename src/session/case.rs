@@ -1,9 +1,9 @@
 //! The state of an investigation: the measurements, the suspect, and the fixes that ran.
 
-use tinyllama_lesson::case::ANSWERS;
-use tinyllama_lesson::{Case, CaseMove};
 use crate::{SessionState, StepProgress, StepRef};
 use tinyllama_base::plural;
+use tinyllama_lesson::case::ANSWERS;
+use tinyllama_lesson::{Case, CaseMove};
 
 /// A learner's progress in a case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -158,9 +158,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::event::{Record, RunExit, SessionEvent};
     use tinyllama_lesson::QuizChoice;
     use tinyllama_lesson::case::{Measurement, Suspect};
-    use crate::event::{Record, RunExit, SessionEvent};
 
     fn case() -> Case {
         let suspect = |id: &str, guilty| Suspect {

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::log::replace_json;
-use tinyllama_lesson::LearningPath;
 use crate::{SessionError, SessionLocation};
 use tinyllama_base::untrusted;
+use tinyllama_lesson::LearningPath;
 
 /// No learner can have this name, because names do not begin with a dot.
 const NAME: &str = ".class.json";

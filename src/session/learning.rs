@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::{
+    AnswerGiven, CheckResult, CheckedKernel, MeasuredRuns, Session, SessionError, SessionEvent,
+    StepRef, StepStatus, is_complete,
+};
 use tinyllama_lesson::quiz::TRIES;
 use tinyllama_lesson::{
     Check, Course, Expect, LearningPath, Lesson, MarkedAnswer, Quiz, QuizAnswer, Step, Undecided,
     Verdict,
-};
-use crate::{
-    AnswerGiven, CheckResult, CheckedKernel, MeasuredRuns, Session, SessionError, SessionEvent,
-    StepRef, StepStatus, is_complete,
 };
 
 /// A longer pause is a break; only this much of it counts as attention.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use uzers::get_effective_uid;
 
-use tinyllama_runs::state_folder;
 use crate::SessionError;
+use tinyllama_runs::state_folder;
 
 const LEARNER_RULE: &str = "it is 1 to 64 letters, digits, dots, hyphens, underscores and single spaces, and starts with a letter or digit and does not end with a space";
 const NAME_RULE: &str = "it is 1 to 64 ASCII letters, digits, dots, hyphens and underscores, and starts with a letter or digit";

@@ -7,8 +7,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use tinyllama_lesson::Course;
 use crate::{Scope, SessionEvent, SessionState, StepRef};
+use tinyllama_lesson::Course;
 
 /// Version of the files in the inbox.
 pub const FORMAT: u32 = 1;

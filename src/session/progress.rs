@@ -5,9 +5,9 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::{SessionState, Standing, StepProgress, StepRef, StepStatus};
 use tinyllama_lesson::kinds::StepKind;
 use tinyllama_lesson::{Course, Lesson, Step, Verdict};
-use crate::{SessionState, Standing, StepProgress, StepRef, StepStatus};
 
 /// True if a lesson can be begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -253,8 +253,8 @@ pub fn following(course: &Course, state: &SessionState, at: &StepRef) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tinyllama_lesson::{CourseSource, LearningPath};
     use crate::{Session, SessionLocation};
+    use tinyllama_lesson::{CourseSource, LearningPath};
 
     fn course() -> Course {
         Course::load(&CourseSource::BuiltIn).unwrap()

@@ -2,10 +2,8 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::{AnswerGiven, Session, SessionError, SessionEvent, SessionState, StepRef, next};
 use tinyllama_lesson::{Course, MarkedAnswer, Quiz, QuizAnswer, Step};
-use crate::{
-    AnswerGiven, Session, SessionError, SessionEvent, SessionState, StepRef, next,
-};
 
 /// Number of questions while steps are left to do.
 const FEW: usize = 3;
@@ -84,8 +82,8 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tinyllama_lesson::CourseSource;
     use crate::SessionLocation;
+    use tinyllama_lesson::CourseSource;
 
     #[test]
     fn missed_questions_come_first_and_the_test_has_fifteen_at_the_end() {

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use itertools::Itertools;
 use serde_json::Value;
 
+use crate::{RunEntry, SessionError, SessionState, Standing, StepRef};
+use tinyllama_contract::flags::USUAL_STEPS;
 use tinyllama_lesson::case::fix_of;
 use tinyllama_lesson::{CaseMove, CommandOutputs, Course, FIXED, RunName, Runs, Step, live};
 use tinyllama_runs::{EVENTS, FinishedRun, FinishedRuns, Measurements, RunExit};
-use crate::{RunEntry, SessionError, SessionState, Standing, StepRef};
-use tinyllama_contract::flags::USUAL_STEPS;
 
 /// Most rounds for an undecided effect, and most repeats of a step that are compared.
 pub const MOST_ROUNDS: usize = 12;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use tinyllama_lesson::{LearningPath, Verdict};
 use crate::{AnswerGiven, KernelTime, Record, RunExit, Scope, SessionEvent, StepRef};
+use tinyllama_lesson::{LearningPath, Verdict};
 
 /// The result of all events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

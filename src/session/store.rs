@@ -10,13 +10,13 @@ use super::inbox::new_name;
 use super::lock::Lock;
 use super::log::Log;
 use super::runs::{events_file, known};
-use tinyllama_lesson::Course;
-use tinyllama_runs::FinishedRuns;
 use crate::{
     LogDamage, MeasuredRuns, Record, RunEntry, RunExit, SessionError, SessionEvent,
     SessionLocation, SessionState, StepRef, chain, check_name, earlier, lock, log,
 };
 use tinyllama_base::{host_name, now};
+use tinyllama_lesson::Course;
+use tinyllama_runs::FinishedRuns;
 
 /// A session that this process has locked. Dropping it writes the cache and releases the lock.
 #[derive(Debug)]

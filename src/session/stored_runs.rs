@@ -9,10 +9,10 @@ use serde::Serialize;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use tinyllama_lesson::Verdict;
-use tinyllama_runs::{RunExit, RunRecord};
 use crate::{SessionError, SessionState, StepRef};
 use tinyllama_base::{inside, unix_time};
+use tinyllama_lesson::Verdict;
+use tinyllama_runs::{RunExit, RunRecord};
 
 /// A one-line summary of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -161,8 +161,8 @@ pub fn remove(run: &StoredRun) -> Result<(), SessionError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tinyllama_runs::RunFolder;
     use crate::event::{Record, SessionEvent};
+    use tinyllama_runs::RunFolder;
 
     #[test]
     fn runs_that_the_session_needs_are_never_pruned() {

@@ -2,9 +2,9 @@
 
 use super::runs::MOST_ROUNDS;
 use super::{CheckResultText, MeasuredRuns, RunEntry, SessionState, Standing, StepRef};
+use tinyllama_contract::flags::{Flag, RunSpec, UsageError};
 use tinyllama_lesson::{Case, Course, FIXED, Job, RunName, Runs, Step};
 use tinyllama_runs::{Launcher, Metric, RunStart};
-use tinyllama_contract::flags::{Flag, RunSpec, UsageError};
 
 /// Milliseconds of counted steps. In a shorter run, chance decides which time slices of a shared device its
 /// steps get.

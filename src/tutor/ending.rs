@@ -2,10 +2,10 @@
 
 use std::io;
 
-use tinyllama_runs::{EndedRun, RunExit, signal_name};
 use tinyllama_base::file::is_full;
 use tinyllama_contract::Failure;
 use tinyllama_contract::flags::UsageError;
+use tinyllama_runs::{EndedRun, RunExit, signal_name};
 
 const WRONG_FLAGS: &str = "The flags are not valid: change them and run it again.";
 

@@ -4,9 +4,9 @@ use std::io;
 
 use thiserror::Error;
 
+use tinyllama_base::file::is_full;
 use tinyllama_lesson::Problems;
 use tinyllama_session::SessionError;
-use tinyllama_base::file::is_full;
 
 #[derive(Debug, Error)]
 pub enum TutorError {

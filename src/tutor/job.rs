@@ -1,10 +1,10 @@
 //! How the job of a step starts, and its recording.
 
+use crate::TutorOptions;
+use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_lesson::{CaseMove, Job, Step};
 use tinyllama_runs::recording::{Library, RecordingError, documents};
 use tinyllama_runs::{Launcher, RunStart, Tape};
-use crate::TutorOptions;
-use tinyllama_contract::flags::{RunSpec, UsageError};
 
 /// A recording of a job on another machine.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! Shared parts of the full screen and the plain dialogue: their options, how a run becomes part of a session, and
 //! texts about what happened.
 
-pub mod instructor;
 pub mod action;
 pub mod document;
 pub mod ending;
 pub mod error;
 pub mod gpu;
+pub mod instructor;
 pub mod job;
 pub mod kinds;
 pub mod options;

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use tinyllama_analysis::roofline::KernelWork;
-use tinyllama_lesson::CourseSource;
-use tinyllama_runs::recording;
-use tinyllama_runs::Launcher;
-use tinyllama_session::SessionLocation;
 use tinyllama_base::locale;
 use tinyllama_contract::model::ModelConfig;
+use tinyllama_lesson::CourseSource;
+use tinyllama_runs::Launcher;
+use tinyllama_runs::recording;
+use tinyllama_session::SessionLocation;
 
 /// Options from the command line and the environment.
 #[derive(Clone, Debug)]

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use itertools::Itertools as _;
 use serde_json::{Map, Value};
 
+use tinyllama_base::{NOT_REPORTED, figure, shortened, wrapped};
 use tinyllama_lesson::OutputView;
 use tinyllama_lesson::figure::Path;
 use tinyllama_lesson::output_view::MOST_ROWS;
-use tinyllama_base::{NOT_REPORTED, figure, shortened, wrapped};
 
 /// Most lines of a document. The session's files contain all of it.
 const MOST_LINES: usize = 60;
@@ -288,7 +288,9 @@ mod tests {
             "ablate",
             "scale",
         ] {
-            let document = &tinyllama_runs::recording::documents::find(id).unwrap().value;
+            let document = &tinyllama_runs::recording::documents::find(id)
+                .unwrap()
+                .value;
             let lines = lines(document, &[], 76);
             assert!(lines.len() > 5, "{id}: {lines:?}");
             assert!(lines.iter().all(|line| line.chars().count() <= 76), "{id}");

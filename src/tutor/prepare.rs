@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use tinyllama_contract::flags::{RunSpec, UsageError, split};
 use tinyllama_lesson::Job;
 use tinyllama_lesson::{Course, Step};
-use tinyllama_contract::flags::{RunSpec, UsageError, split};
 
 /// Flags that change the length or the output of a run, but no kernel of it.
 const CIRCUMSTANCES: [&str; 10] = [

@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use crate::TutorOptions;
+use tinyllama_base::inside;
+use tinyllama_contract::flags::RunSpec;
 use tinyllama_lesson::Step;
 use tinyllama_profile::commands::installed::find_or_assume;
 use tinyllama_profile::commands::line::CommandLine;
@@ -15,9 +18,6 @@ use tinyllama_profile::show::parts::KernelParts;
 use tinyllama_profile::show::report::{ReportOptions, report};
 use tinyllama_runs::{FinishedRuns, RunExit, RunFolder, RunRecord};
 use tinyllama_session::{Session, SessionError, StepRef};
-use crate::TutorOptions;
-use tinyllama_base::inside;
-use tinyllama_contract::flags::RunSpec;
 
 /// Most rows of each table of an import.
 const TABLE_ROWS: usize = 15;

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use tinyllama_lesson::{Course, Quantity, Runs, exact, recorded};
-use tinyllama_runs::recording::label;
-use tinyllama_runs::event_text;
-use tinyllama_session::progress::progress;
-use tinyllama_session::{LessonProgress, SessionState, StepProgress};
 use tinyllama_base::{duration, milliseconds, or_not_reported};
 use tinyllama_contract::{Body, Event};
+use tinyllama_lesson::{Course, Quantity, Runs, exact, recorded};
+use tinyllama_runs::event_text;
+use tinyllama_runs::recording::label;
+use tinyllama_session::progress::progress;
+use tinyllama_session::{LessonProgress, SessionState, StepProgress};
 
 /// Formats the minutes of a lesson, such as `3 min of 9`.
 pub fn minutes(progress: &LessonProgress, planned: u32) -> String {

@@ -5,11 +5,11 @@
 //! same file through hiprtc or nvrtc, and [`bench`](mod@bench) times it. [`amd`] asks a compiler for the resources it
 //! takes on an AMD GPU. [`check`] combines the stand-in's results, and [`picture`] draws how a wavefront accesses memory.
 
-pub mod compiled;
 pub mod amd;
 pub mod check;
 mod child;
 pub mod compile;
+pub mod compiled;
 pub mod exercise;
 pub mod exercise_file;
 pub mod file;

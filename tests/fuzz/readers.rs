@@ -12,10 +12,10 @@ use tempfile::TempDir;
 use tinyllama_analysis::{Baseline, Calibration};
 use tinyllama_lesson::{Course, CourseSource, Style};
 use tinyllama_profile::{GroupBy, KernelParts, ReportOptions, import, report};
-use tinyllama_runs::recording::{Library, RecordingSource};
 use tinyllama_report::class::{merge, sources};
 use tinyllama_report::{CollectOptions, collect, hand_in, html, markdown};
 use tinyllama_runs::FinishedRun;
+use tinyllama_runs::recording::{Library, RecordingSource};
 use tinyllama_session::{Session, SessionLocation, archive, chain, inbox, lock, read_only};
 use tinyllama_workbench::KernelFile;
 

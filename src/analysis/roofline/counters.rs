@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::points::{is_product, plain};
+use tinyllama_base::roofline::{Point, Roofline};
 use tinyllama_profile::model::Profile;
 use tinyllama_profile::show::roofline::points;
-use tinyllama_base::roofline::{Point, Roofline};
 
 /// FLOP and bytes of one launch of a kernel, counted both ways.
 #[derive(Clone, Debug, PartialEq, Serialize)]

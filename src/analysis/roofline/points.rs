@@ -2,11 +2,11 @@
 
 use crate::MeasuredRun;
 use crate::parts::{by_kind, is_forward};
-use tinyllama_runs::Metric;
 use tinyllama_base::roofline::{Grain, Point};
 use tinyllama_base::{milliseconds, percent};
 use tinyllama_contract::event::{Kernel, Kernels, Parts};
 use tinyllama_contract::model::{Attention, Backward, ModelConfig, Projection, Recipe, Swiglu};
+use tinyllama_runs::Metric;
 
 /// Work of one execution of a kernel's pass, counted from shapes.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,9 +6,9 @@ use crate::comparison::Side;
 use crate::parts::is_forward;
 use crate::relative::{RelativeTime, USUAL_MARGIN, middle};
 use crate::runner::MeasuredRun;
-use tinyllama_runs::Metric;
 use tinyllama_base::statistics::{Finding, LEAST_RUNS, Series};
 use tinyllama_base::{named, percent};
+use tinyllama_runs::Metric;
 
 /// A first loss at least this many times that of a stage with small weights counts as an explosion.
 const EXPLODED: f64 = 2.0;

@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 
 use super::comparison::ComparisonRow;
-use tinyllama_runs::MetricUnit;
 use tinyllama_base::units::{or_not_reported, times};
 use tinyllama_contract::targets::Target;
+use tinyllama_runs::MetricUnit;
 
 /// All stated figures. The file is part of the program, and a test checks its form.
 pub static FIGURES: LazyLock<Figures> = LazyLock::new(|| {

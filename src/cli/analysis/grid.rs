@@ -4,10 +4,10 @@
 use clap::Args;
 
 use super::{AnalysisRunner, positive};
-use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_analysis::runner::{FailedRun, RunVariant};
 use tinyllama_analysis::scaling::{Size, by_size};
 use tinyllama_analysis::{MeasuredRun, RunFailure};
+use tinyllama_contract::flags::{RunSpec, UsageError};
 
 /// Values of the two sizes that a grid varies.
 #[derive(Debug, Args)]

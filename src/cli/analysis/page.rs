@@ -4,10 +4,10 @@ use std::fmt::{self, Display, Write};
 use std::io::{self, IsTerminal};
 
 use itertools::Itertools as _;
+use tinyllama_analysis::workshop::ClaimComparison;
 use tinyllama_base::statistics::Interval;
 use tinyllama_base::table::{TableColumns, TextTable, push_wrapped};
 use tinyllama_base::{factor, locale};
-use tinyllama_analysis::workshop::ClaimComparison;
 use tinyllama_ui::plain::LONGEST_LINE;
 
 /// Lines and tables for a terminal.

@@ -13,9 +13,9 @@ use signal_hook::iterator::Signals;
 use super::flags::{Flags, Sweep};
 use crate::cli::Exit;
 use crate::cli::run_printers::spinner;
+use tinyllama_analysis::{Pool, Runner, Stop};
 use tinyllama_base::duration;
 use tinyllama_contract::event::{Body, Event};
-use tinyllama_analysis::{Pool, Runner, Stop};
 use tinyllama_runs::{Launcher, folder};
 
 /// Executes runs one at a time, and shows their progress.

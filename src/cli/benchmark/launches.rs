@@ -5,16 +5,16 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::cli::analysis::{Analysis, AnalysisPage, AnalysisResult};
+use tinyllama_analysis::calibration::{Calibration, Level};
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{number, percent};
 use tinyllama_contract::flags::TrainingArgs;
-use tinyllama_analysis::calibration::{Calibration, Level};
-use tinyllama_runs::folder;
 use tinyllama_engine::model::Weights;
 use tinyllama_engine::targets::v4::{
     self, Concurrency, Executor, LaunchTimes, StepPhase, StepSpan,
 };
 use tinyllama_engine::train::{Data, EngineDevice, MatrixProducts};
+use tinyllama_runs::folder;
 
 #[derive(Debug, Args)]
 pub struct LaunchesArgs {

@@ -9,9 +9,9 @@ use crate::cli::analysis::{
     Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, GridColumn, GridSizes, SizeGrid,
     TIMED, positive,
 };
+use tinyllama_analysis::scaling::{ScalingPoint, Size};
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::units::{factor, human_bytes, number};
-use tinyllama_analysis::scaling::{ScalingPoint, Size};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("lengths", |lengths| lengths.default_value("128")))]

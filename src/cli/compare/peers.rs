@@ -6,10 +6,10 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use serde_json::Value;
 
-use tinyllama_base::statistics::Series;
-use tinyllama_contract::flags::UsageError;
 use tinyllama_analysis::comparison::ComparisonRow;
 use tinyllama_analysis::relative::{RelativeTime, USUAL_MARGIN};
+use tinyllama_base::statistics::Series;
+use tinyllama_contract::flags::UsageError;
 
 /// A note about these figures for the reader.
 pub const NOTE: &str = "other programs ran once, before the first round, and timed themselves: a ratio with them has no interval";

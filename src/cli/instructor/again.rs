@@ -7,13 +7,13 @@ use super::Instructor;
 use super::args::AgainArgs;
 use crate::cli::Exit;
 use crate::cli::analysis::{AnalysisRunner, TIMED};
+use tinyllama_analysis::{MeasuredRun, RunFailure, RunVariant};
 use tinyllama_base::statistics::median;
 use tinyllama_base::untrusted::plain;
 use tinyllama_contract::flags::RunSpec;
-use tinyllama_analysis::{MeasuredRun, RunFailure, RunVariant};
-use tinyllama_tutor_core::instructor::ladder::{BestRun, ladder};
 use tinyllama_lesson::refused_flag;
 use tinyllama_runs::Launcher;
+use tinyllama_tutor_core::instructor::ladder::{BestRun, ladder};
 
 impl Instructor<'_> {
     pub fn run_again(&mut self, args: &AgainArgs) -> Result<Exit> {

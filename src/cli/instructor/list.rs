@@ -14,10 +14,10 @@ use crate::cli::print_result::print_page;
 use tinyllama_base::table::{TableColumns, TextTable, shortened, shortened_apart};
 use tinyllama_base::units::number_or_not;
 use tinyllama_base::untrusted::plain;
+use tinyllama_session::class_file;
 use tinyllama_tutor_core::instructor::class::PERMISSIONS;
 use tinyllama_tutor_core::instructor::ladder::ladder;
 use tinyllama_tutor_core::instructor::view::{LearnerView, views};
-use tinyllama_session::class_file;
 
 /// Columns of a name in a narrow terminal.
 const LONGEST_NAME: usize = 20;

@@ -16,12 +16,6 @@ use super::print_result::{print_markdown, print_text};
 use super::session::warn_of;
 use tinyllama_base::{locale, milliseconds, plural};
 use tinyllama_contract::flags::UsageError;
-use tinyllama_tutor_core::instructor::carry_out::{
-    SentOrder, everyone, newest_backup, pin, send_each, send_one,
-};
-use tinyllama_tutor_core::instructor::class::PERMISSIONS;
-use tinyllama_tutor_core::instructor::scope;
-use tinyllama_tutor_core::instructor::{Class, hand_ins, solve};
 use tinyllama_lesson::Course;
 use tinyllama_lesson::path::WHOLE;
 use tinyllama_report::{CollectOptions, collect, markdown};
@@ -29,6 +23,12 @@ use tinyllama_session::class_file::Pin;
 use tinyllama_session::class_rights;
 use tinyllama_session::order::OrderAction;
 use tinyllama_session::store::read_only;
+use tinyllama_tutor_core::instructor::carry_out::{
+    SentOrder, everyone, newest_backup, pin, send_each, send_one,
+};
+use tinyllama_tutor_core::instructor::class::PERMISSIONS;
+use tinyllama_tutor_core::instructor::scope;
+use tinyllama_tutor_core::instructor::{Class, hand_ins, solve};
 use tinyllama_ui::tui::instructor_screen;
 use tinyllama_ui::tui::theme::Theme;
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
-use tinyllama_workbench::compiled::facts::Facts;
 use tinyllama_engine::device::DeviceError;
+use tinyllama_workbench::compiled::facts::Facts;
 
 use super::KernelSelection;
 use crate::cli::Exit;

@@ -15,12 +15,12 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Exit;
+use tinyllama_engine::targets::{self, Target};
 use tinyllama_profile::commands::installed::OLDEST_ROCM;
 use tinyllama_profile::commands::version::ToolVersion;
 use tinyllama_profile::commands::{ProfileTask, Tool};
 use tinyllama_profile::show::hotspots::GroupBy;
 use tinyllama_profile::show::report::ReportOptions;
-use tinyllama_engine::targets::{self, Target};
 
 #[derive(Debug, Subcommand)]
 pub enum ProfileCommand {

@@ -9,8 +9,8 @@ use super::summary::summary_text;
 use super::tables::{kernels_text, parts_text};
 use tinyllama_base::units::{duration, grouped, human_bytes};
 use tinyllama_contract::event::{Body, Event, Hello, Step};
-use tinyllama_runs::event_text;
 use tinyllama_engine::train::EventSink;
+use tinyllama_runs::event_text;
 
 /// `None` without a terminal, because a spinner only clutters a log file.
 pub fn spinner() -> Option<ProgressBar> {

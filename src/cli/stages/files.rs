@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 
 use crate::cli::run_printers::LinePrinter;
 use tinyllama_analysis::comparison::Side;
-use tinyllama_runs::{Line, read_line};
 use tinyllama_engine::train::EventSink;
+use tinyllama_runs::{Line, read_line};
 
 /// Writes `stageN.log` in the format of `run` for every run, and `stageN.events.jsonl` for each stage's last run.
 /// Other runs stay in their own folders.

@@ -11,19 +11,19 @@ use super::super::print_result::print_json;
 use super::{DeviceArgs, GPU_LIMIT, WorkbenchArgs, with_time_limit};
 use crate::learner_kernels::bench::{self, BenchReport, DeviceRates, TimedKernel};
 use crate::learner_kernels::gpu;
+use tinyllama_analysis::calibration::Calibration;
 use tinyllama_base::device_facts::DeviceFacts;
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::{or_not_reported, percent};
 use tinyllama_contract::ceilings::{DeviceCeilings, Level};
 use tinyllama_contract::flags::UsageError;
-use tinyllama_analysis::calibration::Calibration;
+use tinyllama_engine::device::ceilings;
+use tinyllama_engine::device::driver::Driver;
 use tinyllama_runs::folder;
 use tinyllama_session::SessionEvent;
 use tinyllama_session::event::KernelTime;
 use tinyllama_workbench::file::KernelFile;
 use tinyllama_workbench::{Exercise, text};
-use tinyllama_engine::device::ceilings;
-use tinyllama_engine::device::driver::Driver;
 
 #[derive(Debug, Args)]
 pub struct BenchArgs {

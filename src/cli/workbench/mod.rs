@@ -20,6 +20,7 @@ use crate::learner_kernels::gpu;
 use tinyllama_base::locale;
 use tinyllama_base::untrusted::{PlainWriter, plain};
 use tinyllama_contract::flags::UsageError;
+use tinyllama_engine::device::{BackendChoice, DeviceError, open_driver_of};
 use tinyllama_runs::{Launcher, NotStarted, RunExit};
 use tinyllama_session::event::KernelTime;
 use tinyllama_session::kernel::CheckedKernel;
@@ -30,7 +31,6 @@ use tinyllama_session::{
 use tinyllama_workbench::check::{self, WAVES};
 use tinyllama_workbench::toolchain::Toolchain;
 use tinyllama_workbench::{Exercise, amd, exercise_file, exercises, find, text};
-use tinyllama_engine::device::{BackendChoice, DeviceError, open_driver_of};
 
 /// Interval at which `watch` checks the file. It compares the time of change, which network homes report as well.
 const LOOK: Duration = Duration::from_millis(300);

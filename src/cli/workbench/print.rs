@@ -12,9 +12,9 @@ use super::exercise_progress;
 use tinyllama_base::table::{TableColumns, TextTable, wrapped};
 use tinyllama_base::units::number_or_not;
 use tinyllama_base::untrusted::plain;
-use tinyllama_workbench::compiled::facts::KernelFacts;
 use tinyllama_session::SessionState;
 use tinyllama_workbench::Exercise;
+use tinyllama_workbench::compiled::facts::KernelFacts;
 
 const WIDTH: usize = 80;
 

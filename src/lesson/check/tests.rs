@@ -1,8 +1,8 @@
 use std::collections::HashMap;
 
 use super::*;
-use tinyllama_runs::Metric;
 use tinyllama_contract::event::{Body, Event};
+use tinyllama_runs::Metric;
 
 struct Fixed(HashMap<RunName, Vec<Measurements>>);
 

@@ -7,7 +7,7 @@ use compile::{assembly, values};
 use tinyllama_machine::{Argument, Launch, Machine, Memory, Observer, Program, Summary};
 
 const MATMUL: &str = include_str!("../../../kernels/workbench/12-matmul/solution.hip");
-const HAND_WRITTEN: &str = include_str!("../../course/compiled/hand_written.h");
+const HAND_WRITTEN: &str = include_str!("../../workbench/compiled/hand_written.h");
 const ATTENTION: &str = include_str!("../../../kernels/workbench/13-attention/solution.hip");
 
 /// Executes a launch on buffers of `elements` numbers until half a second is over, and prints the rate.

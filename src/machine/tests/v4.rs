@@ -6,7 +6,7 @@ use compile::{assembly, values};
 use tinyllama_machine::{Argument, BufferId, Launch, Machine, Memory, Program};
 
 const PARTS: [&str; 6] = [
-    include_str!("../../course/compiled/hand_written.h"),
+    include_str!("../../workbench/compiled/hand_written.h"),
     include_str!("../../engine/targets/v4/kernels/prelude.cu"),
     include_str!("../../engine/targets/v4/kernels/norm.cu"),
     include_str!("../../engine/targets/v4/kernels/elementwise.cu"),

@@ -9,9 +9,9 @@ use super::document::{
     DeviceRow, FORMAT, LearnerRow, LessonRow, Middle, PredictionRow, WrongAnswerRow,
 };
 use super::sources::{HandIn, IdentityMark};
-use tinyllama_lesson::{Course, Verdict};
 use crate::{CheckRow, ClassReport, LessonReport, Report, RunReport, StepReport, some_of};
 use tinyllama_base::{Series, now, plural};
+use tinyllama_lesson::{Course, Verdict};
 
 /// Merges hand-ins. If a session was handed in more than once, the one with more records counts.
 pub fn merge(hand_ins: Vec<HandIn>, course: &Course, mut warnings: Vec<String>) -> ClassReport {

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use tinyllama_lesson::Course;
 use crate::hand_in::{is_export, read_report, with_unpacked};
 use crate::{CollectOptions, HandInError, HandInFindings, Report, collect, hand_in};
+use tinyllama_base::inside;
+use tinyllama_lesson::Course;
 use tinyllama_session::earlier::{StoredLog, logs};
 use tinyllama_session::{RunEntry, SessionLocation, SessionState, check_learner};
-use tinyllama_base::inside;
 
 /// One learner's report, and whether its records are intact.
 #[derive(Clone, Debug)]

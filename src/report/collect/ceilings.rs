@@ -1,12 +1,12 @@
 //! Ceilings of a session's devices: measured by `calibrate` if it ran, otherwise from the maker's data sheet.
 
+use crate::document::{CeilingKind, CeilingLine};
 use tinyllama_analysis::calibration::Calibration;
 use tinyllama_analysis::gpus;
 use tinyllama_analysis::roofline::{ceilings, product_units};
-use crate::document::{CeilingKind, CeilingLine};
+use tinyllama_contract::Hello;
 use tinyllama_runs::state_folder;
 use tinyllama_session::SessionLocation;
-use tinyllama_contract::Hello;
 
 /// Beginning of the warning about an outdated calibration.
 pub const STALE: &str = "The ceilings of its roofline were measured under other conditions";

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use tinyllama_lesson::{Check, CommandOutputs, Course, Expect, Lesson, RunName, Step};
 use crate::document::CommandReport;
 use crate::{AnswerReport, CaseReport, CheckReport, LessonReport, StepReport};
+use tinyllama_base::same_number;
+use tinyllama_lesson::{Check, CommandOutputs, Course, Expect, Lesson, RunName, Step};
 use tinyllama_session::case::suspicions;
 use tinyllama_session::progress::progress;
 use tinyllama_session::{
     AnswerGiven, CheckResult, LessonProgress, MeasuredRuns, SessionState, Standing, StepProgress,
     StepRef, StepStatus,
 };
-use tinyllama_base::same_number;
 
 /// Explanation of a check that the course no longer has.
 const GONE: &str = "This check is no longer in the course.";

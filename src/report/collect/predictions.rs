@@ -1,8 +1,8 @@
 //! Guesses, and the measurements that followed.
 
+use crate::Prediction;
 use tinyllama_lesson::{Course, exact, recorded};
 use tinyllama_runs::recording::label;
-use crate::Prediction;
 use tinyllama_session::{MeasuredRuns, SessionState};
 
 pub fn collect(state: &SessionState, course: &Course, runs: &MeasuredRuns) -> Vec<Prediction> {

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::{HotspotRow, ProfileReport};
+use tinyllama_base::inside;
 use tinyllama_profile::read::import;
 use tinyllama_profile::show::hotspots::{GroupBy, hotspots};
 use tinyllama_profile::show::idle::idle;
 use tinyllama_profile::show::memory_chart::{self, MemoryChart};
 use tinyllama_profile::show::parts::KernelParts;
-use crate::{HotspotRow, ProfileReport};
 use tinyllama_runs::FinishedRuns;
 use tinyllama_session::SessionState;
-use tinyllama_base::inside;
 
 /// Largest number of kernels that are listed per profile.
 const MOST_KERNELS: usize = 10;

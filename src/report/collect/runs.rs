@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use super::ceilings;
-use tinyllama_analysis::calibration::Calibration;
-use tinyllama_lesson::case::fix_of;
-use tinyllama_runs::recording::{Library, RecordingSource};
 use crate::document::Samples;
 use crate::{Device, RunReport, StepTime, Work, text};
-use tinyllama_runs::Metric;
-use tinyllama_runs::{FinishedRun, FinishedRuns};
-use tinyllama_session::{RunEntry, RunExit, SessionState};
+use tinyllama_analysis::calibration::Calibration;
 use tinyllama_base::{Series, whole_percent};
 use tinyllama_contract::{Hello, Parts};
+use tinyllama_lesson::case::fix_of;
+use tinyllama_runs::Metric;
+use tinyllama_runs::recording::{Library, RecordingSource};
+use tinyllama_runs::{FinishedRun, FinishedRuns};
+use tinyllama_session::{RunEntry, RunExit, SessionState};
 
 /// A spread above this share of the median step time is called noise.
 const NOISY: f64 = 0.10;

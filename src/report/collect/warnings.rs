@@ -1,8 +1,8 @@
 //! Warnings that a reader should know before believing the figures.
 
 use crate::{Report, RunReport, some_of};
-use tinyllama_session::Scan;
 use tinyllama_base::plural;
+use tinyllama_session::Scan;
 
 pub fn collect(report: &Report, scan: &Scan) -> Vec<String> {
     let mut warnings = Vec::new();

@@ -13,15 +13,15 @@ use super::difference::differences;
 use super::history::EarlierRecords;
 use super::session::{log_up_to, no_stream};
 use super::{HandInDocument, records, unreadable};
-use tinyllama_lesson::Course;
 use crate::collect::MOST_STREAM_BYTES;
 use crate::collect::ceilings::STALE;
 use crate::{CollectOptions, HandInError, HandInFindings, Report, collect, some_of};
+use tinyllama_base::{plural, untrusted};
+use tinyllama_lesson::Course;
 use tinyllama_runs::{FinishedRuns, RunExit};
 use tinyllama_session::earlier::{self, StoredLog};
 use tinyllama_session::runs::events_file;
 use tinyllama_session::{SessionError, SessionLocation, SessionState, check_name};
-use tinyllama_base::{plural, untrusted};
 
 const ANONYMOUS: &str = "The report is anonymous and carries no records. Name the session it was made from with --against to check it.";
 

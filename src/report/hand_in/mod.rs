@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::document::FORMAT;
-use tinyllama_lesson::Course;
 use crate::Report;
-use tinyllama_session::{SessionError, SessionLocation, archive};
 use tinyllama_base::untrusted;
+use tinyllama_lesson::Course;
+use tinyllama_session::{SessionError, SessionLocation, archive};
 
 pub use document::{VerifiedHandIn, of_report};
 pub use session::of_session;

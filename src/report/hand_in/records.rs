@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
 
-use tinyllama_lesson::{Course, Quiz, QuizAnswer, Step};
 use crate::some_of;
+use tinyllama_base::{duration, plural};
+use tinyllama_lesson::{Course, Quiz, QuizAnswer, Step};
 use tinyllama_runs::FinishedRuns;
 use tinyllama_session::earlier::StoredLog;
 use tinyllama_session::{
     AnswerGiven, MeasuredRuns, Record, Scan, SessionEvent, SessionState, StepRef, is_complete,
 };
-use tinyllama_base::{duration, plural};
 
 /// A corrected clock may go back this far without a remark.
 const CLOCK_SET: Duration = Duration::MINUTE;

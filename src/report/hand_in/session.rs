@@ -5,13 +5,13 @@ use std::path::Path;
 use super::document::{changed_stream, sha256};
 use super::history::EarlierRecords;
 use super::records;
-use tinyllama_lesson::Course;
 use crate::{HandInError, HandInFindings, some_of};
+use tinyllama_base::{plural, untrusted};
+use tinyllama_lesson::Course;
 use tinyllama_runs::{ENERGY, FinishedRun, FinishedRuns, RunExit};
 use tinyllama_session::earlier::{StoredLog, logs};
 use tinyllama_session::runs::events_file;
 use tinyllama_session::{MOST_LOG_BYTES, RunEntry, Scan, SessionError, SessionState, chain};
-use tinyllama_base::{plural, untrusted};
 
 /// Largest relative difference between a median and the same median from another build.
 const ROUNDING: f64 = 1e-9;

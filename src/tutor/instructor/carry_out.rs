@@ -7,12 +7,12 @@ use serde::Serialize;
 use crate::instructor::{
     Class, ClassError, Delivery, InstructorAction, Learner, deliver, scope, solve,
 };
+use tinyllama_base::plural;
 use tinyllama_lesson::Course;
 use tinyllama_session::class_file::Pin;
 use tinyllama_session::{
     InstructorOrder, OrderAction, SessionError, SessionLocation, class_file, read_only,
 };
-use tinyllama_base::plural;
 
 /// Carries out a decision and describes the result.
 ///

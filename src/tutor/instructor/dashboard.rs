@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use super::scope::{lesson, resolve};
 use crate::instructor::{LearnerView, ScopeError, ScopeName};
+use tinyllama_base::plural;
 use tinyllama_lesson::Course;
 use tinyllama_session::OrderAction;
-use tinyllama_base::plural;
 
 /// A decision of an instructor.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::instructor::{Class, ClassError};
-use tinyllama_session::{archive, scan};
 use tinyllama_base::if_there;
+use tinyllama_session::{archive, scan};
 
 /// The export of one learner.
 #[derive(Debug)]

@@ -4,13 +4,13 @@ use std::fs;
 
 use anyhow::{Context, Result, bail};
 
-use tinyllama_lesson::Step;
-use tinyllama_runs::{Control, Launcher, Line, RunUpdate, stream_of, supervise};
-use tinyllama_session::{OrderAction, RunExit, SessionEvent, SolvedRun, StepRef};
 use crate::behavior;
 use tinyllama_base::host_name;
 use tinyllama_contract::flags::RunSpec;
 use tinyllama_contract::{Body, Step as TrainStep};
+use tinyllama_lesson::Step;
+use tinyllama_runs::{Control, Launcher, Line, RunUpdate, stream_of, supervise};
+use tinyllama_session::{OrderAction, RunExit, SessionEvent, SolvedRun, StepRef};
 
 /// Carries out the step and returns the result as an order. A run step is trained on this machine, and `progress` receives
 /// each training step.

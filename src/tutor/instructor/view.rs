@@ -9,10 +9,10 @@ use time::format_description::well_known::Rfc3339;
 
 use super::stuck::{Sign, signs};
 use crate::instructor::{Class, ClassError, Learner};
+use tinyllama_base::{plain as printable, plural};
 use tinyllama_lesson::Course;
 use tinyllama_session::progress::{PathProgress, done_and_skipped, progress};
 use tinyllama_session::{Holder, SessionState, StepRef, StepStatus, inbox, lock};
-use tinyllama_base::{plain as printable, plural};
 
 /// One line of the dashboard.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -1,10 +1,10 @@
 //! Runs side by side.
 
 use super::*;
+use tinyllama_base::or_not_reported;
 use tinyllama_lesson::Runs;
 use tinyllama_lesson::kinds::compare::CompareStep;
 use tinyllama_runs::Statistic;
-use tinyllama_base::or_not_reported;
 
 impl StepBehavior for CompareStep {
     fn figures(&self) -> Option<Figures> {

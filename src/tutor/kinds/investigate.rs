@@ -1,10 +1,10 @@
 //! A program with a mistake: the learner measures, names a suspect, and runs a fix.
 
 use super::*;
+use tinyllama_base::plural;
 use tinyllama_lesson::case::ANSWERS;
 use tinyllama_lesson::{Case, CaseMove, live};
 use tinyllama_session::{Evidence, Standing};
-use tinyllama_base::plural;
 
 impl StepBehavior for Case {
     fn actions(&self) -> &'static [(Action, &'static str)] {

@@ -1,8 +1,8 @@
 //! A kernel to write: an exercise of the workbench.
 
 use super::*;
-use tinyllama_lesson::kinds::kernel::KernelStep;
 use tinyllama_base::wrapped;
+use tinyllama_lesson::kinds::kernel::KernelStep;
 
 impl StepBehavior for KernelStep {
     fn actions(&self) -> &'static [(Action, &'static str)] {

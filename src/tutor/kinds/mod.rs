@@ -12,14 +12,14 @@ mod read;
 mod reflect;
 mod run;
 
-use tinyllama_lesson::kinds::StepKind;
-use tinyllama_lesson::{Golden, MarkedAnswer, QuizAnswer, Step};
-use tinyllama_session::{SessionEvent, StepRef};
 use crate::Action;
 use crate::document::{
     Block, Editable, Figures, Given, Mark, MenuAction, MenuLine, PrimaryAction, Question,
     StepContext, Tone,
 };
+use tinyllama_lesson::kinds::StepKind;
+use tinyllama_lesson::{Golden, MarkedAnswer, QuizAnswer, Step};
+use tinyllama_session::{SessionEvent, StepRef};
 
 /// The behavior of a step kind. Every kind needs the methods without a default.
 pub trait StepBehavior {
@@ -72,10 +72,10 @@ pub fn behavior(step: &Step) -> &dyn StepBehavior {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::ProfileView;
     use tinyllama_lesson::{Course, CourseSource};
     use tinyllama_session::progress::is_task_done;
     use tinyllama_session::{MeasuredRuns, SessionState, StepProgress};
-    use crate::profile::ProfileView;
 
     #[test]
     fn enter_asks_for_nothing_that_a_step_cannot_take() {

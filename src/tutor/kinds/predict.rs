@@ -1,9 +1,9 @@
 //! A number to guess before it is measured.
 
 use super::*;
+use crate::say;
 use tinyllama_lesson::kinds::predict::PredictStep;
 use tinyllama_runs::MetricUnit;
-use crate::say;
 
 impl StepBehavior for PredictStep {
     fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction) {

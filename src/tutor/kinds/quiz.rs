@@ -1,10 +1,10 @@
 //! A question with one right answer.
 
 use super::*;
+use crate::say;
 use tinyllama_lesson::quiz::NumberQuestion;
 use tinyllama_lesson::{Quiz, QuizChoice};
 use tinyllama_session::AnswerGiven;
-use crate::say;
 
 impl StepBehavior for Quiz {
     fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction) {

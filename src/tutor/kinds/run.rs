@@ -1,11 +1,11 @@
 //! A training run.
 
 use super::*;
-use tinyllama_lesson::kinds::run::RunStep;
-use tinyllama_runs::recording::label;
-use tinyllama_runs::MetricUnit;
-use tinyllama_session::RunExit;
 use tinyllama_base::moment;
+use tinyllama_lesson::kinds::run::RunStep;
+use tinyllama_runs::MetricUnit;
+use tinyllama_runs::recording::label;
+use tinyllama_session::RunExit;
 
 impl StepBehavior for RunStep {
     fn actions(&self) -> &'static [(Action, &'static str)] {

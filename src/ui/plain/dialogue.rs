@@ -6,19 +6,19 @@ use std::time::Instant;
 use super::command::{DialogueCommand, HELP, parse};
 use super::show::{folded_for_terminal, outline};
 use super::step::{choices, parse_answer, said};
+use crate::plain::{FAREWELL, markdown};
+use crate::tui::hyperlinks;
+use tinyllama_base::{plain, plain_lines};
 use tinyllama_lesson::path::WHOLE;
 use tinyllama_lesson::{Course, Lesson, Step};
-use crate::plain::{FAREWELL, markdown};
 use tinyllama_runs::Processes;
 use tinyllama_session::order::received;
 use tinyllama_session::{
     Access, LONGEST_LOOK, MeasuredRuns, Session, SessionError, SessionState, StepProgress, StepRef,
     StepStatus, access, following, neighbour, next as next_unfinished, recall, unfinished,
 };
-use crate::tui::hyperlinks;
 use tinyllama_tutor_core::document::Editable;
 use tinyllama_tutor_core::{SharedSession, TutorError, TutorOptions, behavior, say};
-use tinyllama_base::{plain, plain_lines};
 
 pub struct Dialogue<'c, I, O> {
     pub options: TutorOptions,

@@ -17,10 +17,10 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use self::dialogue::Dialogue;
+use crate::tui::hyperlinks;
 use tinyllama_lesson::Course;
 use tinyllama_runs::Processes;
 use tinyllama_session::Session;
-use crate::tui::hyperlinks;
 use tinyllama_tutor_core::{Face, SharedSession, TutorError, TutorOptions, watch};
 
 /// Printed when the learner leaves, but only if everything was stored.

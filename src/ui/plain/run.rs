@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::dialogue::Dialogue;
 use super::show::width;
+use tinyllama_contract::Body;
 use tinyllama_lesson::{CaseMove, Step};
 use tinyllama_profile::read::import;
 use tinyllama_runs::recording::{Library, RecordingError, label};
@@ -17,7 +18,6 @@ use tinyllama_tutor_core::profile::{ProfileView, prepare, tables};
 use tinyllama_tutor_core::{
     JobRecording, RunEnding, TutorError, folder_for, gpu, job, note_profile, recorded, say, tape,
 };
-use tinyllama_contract::Body;
 
 /// Time between two lines about steps, because a screen reader reads every line.
 const BETWEEN_STEPS: Duration = Duration::from_secs(2);

@@ -6,11 +6,11 @@ use console::Term;
 use ratatui::text::Span;
 use unicode_width::UnicodeWidthStr;
 
+use crate::tui::markdown::wrap::{NO_BREAK, hanging_whole};
+use crate::tui::{self, Theme, markdown};
 use tinyllama_lesson::Course;
 use tinyllama_session::progress::progress;
 use tinyllama_session::{Access, SessionState, access};
-use crate::tui::markdown::wrap::{NO_BREAK, hanging_whole};
-use crate::tui::{self, Theme, markdown};
 use tinyllama_tutor_core::{TutorOptions, say};
 
 /// Most columns of the text.

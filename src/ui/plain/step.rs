@@ -4,8 +4,8 @@ use std::io::{BufRead, Write};
 
 use super::dialogue::{Dialogue, NextStep};
 use super::show::{WIDTH, joined, width};
-use tinyllama_lesson::{MarkedAnswer, Quiz, QuizAnswer, live};
 use crate::plain::markdown;
+use tinyllama_lesson::{MarkedAnswer, Quiz, QuizAnswer, live};
 use tinyllama_session::progress::progress;
 use tinyllama_session::{
     CheckResultText, CheckedKernel, HintStage, SessionState, StepRef, StepStatus, kernel,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crossterm::event::Event;
 
+use crate::tui::{BackgroundTask, Highlighter, Panel, TaskContext, TutorRun};
 use tinyllama_lesson::Job;
 use tinyllama_lesson::{LearningPath, MarkedAnswer, QuizAnswer};
 use tinyllama_profile::commands::line::CommandLine;
@@ -15,7 +16,6 @@ use tinyllama_session::turns::Repeat;
 use tinyllama_session::{
     CheckResultText, CheckedKernel, HintStage, MeasuredRuns, Record, RunExit, StepRef,
 };
-use crate::tui::{BackgroundTask, Highlighter, Panel, TaskContext, TutorRun};
 use tinyllama_tutor_core::document::Given;
 use tinyllama_tutor_core::{PreparedProfile, RunEnding};
 

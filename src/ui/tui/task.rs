@@ -7,9 +7,9 @@ use std::thread;
 
 use tokio::sync::mpsc;
 
+use crate::tui::Message;
 use tinyllama_lesson::Course;
 use tinyllama_runs::FinishedRuns;
-use crate::tui::Message;
 use tinyllama_tutor_core::TutorOptions;
 
 /// The parts of the tutor that such work may use.

@@ -1,6 +1,6 @@
 use super::*;
-use crate::compiled::compiler::CompilerError;
 use crate::check::WAVES;
+use crate::compiled::compiler::CompilerError;
 use crate::{exercises, find};
 
 /// False on a machine without the compiler, where nothing is tested.

@@ -8,8 +8,8 @@ use crate::walk::LessonWalker;
 use tinyllama_lesson::kinds::compare::CompareStep;
 use tinyllama_lesson::{CommandOutputs, Quiz, QuizAnswer, RunName, Runs, live};
 use tinyllama_profile::read;
-use tinyllama_runs::recording::documents;
 use tinyllama_runs::Statistic;
+use tinyllama_runs::recording::documents;
 
 impl LessonWalker<'_> {
     /// Checks that every live value is measured before a learner reads it.

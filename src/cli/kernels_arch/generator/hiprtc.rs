@@ -11,14 +11,14 @@ use tinyllama_base::architecture;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_contract::model::Preset;
 use tinyllama_contract::model::kernels::TYPICAL;
-use tinyllama_workbench::compile::SOURCE;
-use tinyllama_workbench::exercise::{Exercise, exercises};
-use tinyllama_workbench::file::KernelFile;
 use tinyllama_engine::device::driver::{
     self, CompileRequest, DriverError, GemmPrecision, Properties, RuntimeCompiler, Vendor,
 };
 use tinyllama_engine::targets::v4;
 use tinyllama_kernels::source::Target;
+use tinyllama_workbench::compile::SOURCE;
+use tinyllama_workbench::exercise::{Exercise, exercises};
+use tinyllama_workbench::file::KernelFile;
 
 use super::super::KernelSelection;
 use crate::cli::Exit;

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Result, bail};
 use tinyllama_contract::flags::UsageError;
+use tinyllama_kernels::source::Target;
 use tinyllama_workbench::compiled::compiler::Compiler;
 use tinyllama_workbench::compiled::facts::Facts;
-use tinyllama_kernels::source::Target;
 
 use super::KernelSelection;
 use crate::cli::Exit;

@@ -9,7 +9,11 @@ pub fn assembly(source: &str, architecture: &str) -> Option<String> {
         folder.path().join("device.h"),
         folder.path().join("kernel.hip"),
     );
-    std::fs::write(&header, include_str!("../../../course/compiled/device.h")).unwrap();
+    std::fs::write(
+        &header,
+        include_str!("../../../workbench/compiled/device.h"),
+    )
+    .unwrap();
     std::fs::write(&file, format!("#line 1 \"kernel.hip\"\n{source}")).unwrap();
     let compiler = std::env::var("TINYLLAMA_CLANG").unwrap_or_else(|_| "clang++-19".into());
     let compiled = Command::new(compiler)

@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::*;
-use tinyllama_session::chain;
 use crate::tui::tests::script::test_course;
+use tinyllama_session::chain;
 
 pub const NOON: &str = "2026-01-01T12:00:00Z";
 

@@ -8,9 +8,9 @@ use ratatui::prelude::{Constraint, Line, Span, StatefulWidget, Style, Text, Widg
 use ratatui::widgets::{Paragraph, Row, Table, TableState, Wrap};
 use unicode_width::UnicodeWidthStr;
 
-use tinyllama_tutor_core::instructor::{Class, Dashboard, LearnerView};
-use tinyllama_lesson::Course;
 use crate::tui::{Pane, Theme, cut, paragraph};
+use tinyllama_lesson::Course;
+use tinyllama_tutor_core::instructor::{Class, Dashboard, LearnerView};
 
 /// A smaller screen has no room for the table.
 const SMALLEST: (u16, u16) = (60, 12);

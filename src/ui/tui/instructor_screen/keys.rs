@@ -2,8 +2,8 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use tinyllama_tutor_core::instructor::{Dashboard, InstructorAction, LearnerView, Prompt};
 use tinyllama_lesson::Course;
+use tinyllama_tutor_core::instructor::{Dashboard, InstructorAction, LearnerView, Prompt};
 
 /// The result of a key.
 #[derive(Debug, PartialEq)]

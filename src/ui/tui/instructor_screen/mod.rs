@@ -33,15 +33,15 @@ use self::keys::{HELP, KeyOutcome, on_key};
 use super::panels::page::TextPage;
 use super::runtime::event_loop::{App, CHANNEL, TerminalGuard};
 use super::runtime::{on_one_thread, set_up};
-use tinyllama_tutor_core::instructor::carry_out::carry_out;
-use tinyllama_tutor_core::instructor::{Class, Dashboard, Prompt, views};
+use crate::tui::{PageText, Pane, Panel, Screenful, Theme, Tone, view, width};
 use tinyllama_lesson::Course;
 use tinyllama_report::{CollectOptions, collect, markdown};
 use tinyllama_runs::Processes;
 use tinyllama_session::{StepRef, class_file};
-use crate::tui::{PageText, Pane, Panel, Screenful, Theme, Tone, view, width};
 use tinyllama_tutor_core::PanelAction;
 use tinyllama_tutor_core::SharedSession;
+use tinyllama_tutor_core::instructor::carry_out::carry_out;
+use tinyllama_tutor_core::instructor::{Class, Dashboard, Prompt, views};
 
 /// Interval at which the class folder is read.
 const INTERVAL: Duration = Duration::from_secs(2);

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use itertools::Itertools;
 
-use tinyllama_tutor_core::instructor::{Class, ClassError};
+use tinyllama_base::plural;
 use tinyllama_lesson::{Course, Lesson, Quiz, Step};
 use tinyllama_session::{StepProgress, StepRef, StepStatus};
+use tinyllama_tutor_core::instructor::{Class, ClassError};
 use tinyllama_tutor_core::slide::slide_text;
-use tinyllama_base::plural;
 
 /// Columns of the longest bar.
 const LONGEST: usize = 40;

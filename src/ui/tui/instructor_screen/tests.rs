@@ -1,13 +1,13 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::*;
-use tinyllama_tutor_core::instructor::dashboard::{InstructorAction, Prompt};
-use tinyllama_tutor_core::instructor::stuck::Sign;
-use tinyllama_tutor_core::instructor::view::{LearnerPosition, LearnerView, LessonView};
+use crate::tui::sheet::sheet;
 use tinyllama_lesson::CourseSource;
 use tinyllama_session::StepRef;
 use tinyllama_session::order::OrderAction;
-use crate::tui::sheet::sheet;
+use tinyllama_tutor_core::instructor::dashboard::{InstructorAction, Prompt};
+use tinyllama_tutor_core::instructor::stuck::Sign;
+use tinyllama_tutor_core::instructor::view::{LearnerPosition, LearnerView, LessonView};
 
 fn view(name: &str, signs: Vec<Sign>) -> LearnerView {
     LearnerView {

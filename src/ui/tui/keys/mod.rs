@@ -5,10 +5,10 @@ mod area;
 mod file;
 mod key;
 
-use tinyllama_tutor_core::Action;
 pub use area::Area;
 pub use file::load;
 pub use key::Key;
+use tinyllama_tutor_core::Action;
 
 /// An action in an area, with its description and its keys. The first key is the one to show.
 #[derive(Clone, Debug, PartialEq, Eq)]

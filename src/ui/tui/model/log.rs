@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::tui::{Effect, HandOver, Model, PlayedRecording, RunId};
 use tinyllama_profile::commands::line::CommandLine;
 use tinyllama_session::StepRef;
-use crate::tui::{Effect, HandOver, Model, PlayedRecording, RunId};
 
 /// A command that the tutor started.
 #[derive(Debug)]

@@ -17,10 +17,10 @@ use self::outline::OutlineView;
 use self::overlay::Overlay;
 use self::run::{RunPhase, TutorRun};
 use self::step::StepView;
+use crate::tui::{Effect, Effects, Highlighter, KeyMap, Message, Panel, RunId, TaskContext, Theme};
 use tinyllama_lesson::{CaseMove, Course, Lesson, Step};
 use tinyllama_runs::recording::Library;
 use tinyllama_session::{MeasuredRuns, SessionState, StepProgress, StepRef};
-use crate::tui::{Effect, Effects, Highlighter, KeyMap, Message, Panel, RunId, TaskContext, Theme};
 use tinyllama_tutor_core::document::{MenuAction, MenuLine, StepContext};
 use tinyllama_tutor_core::{JobRecording, recorded};
 

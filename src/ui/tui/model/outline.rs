@@ -1,10 +1,10 @@
 //! The outline: one row per session, lesson or step.
 
+use crate::tui::Cursor;
 use tinyllama_lesson::document::PlannedDocument;
 use tinyllama_lesson::{Course, Lesson, SessionDocument};
 use tinyllama_session::progress::progress;
 use tinyllama_session::{Access, LessonProgress, SessionState, StepRef, StepStatus, access};
-use crate::tui::Cursor;
 
 /// The state of the outline.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use ratatui_textarea::{CursorMove, TextArea};
 
-use tinyllama_session::StepRef;
 use crate::tui::{Cursor, Effects, Model, Panel, RunId};
+use tinyllama_session::StepRef;
 
 #[derive(Debug)]
 pub enum Overlay {

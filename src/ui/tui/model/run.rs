@@ -1,9 +1,9 @@
 //! A run that the learner asked for.
 
+use crate::tui::{RunId, RunView};
 use tinyllama_lesson::Job;
 use tinyllama_runs::Speed;
 use tinyllama_session::StepRef;
-use crate::tui::{RunId, RunView};
 use tinyllama_tutor_core::RunEnding;
 
 #[derive(Debug)]

@@ -3,9 +3,11 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use tinyllama_lesson::MarkedAnswer;
-use tinyllama_session::{AnswerGiven, CheckResultText, HintStage, StepProgress, StepRef, StepStatus};
 use crate::tui::{Panel, Scroll};
+use tinyllama_lesson::MarkedAnswer;
+use tinyllama_session::{
+    AnswerGiven, CheckResultText, HintStage, StepProgress, StepRef, StepStatus,
+};
 use tinyllama_tutor_core::profile::ProfileView;
 use tinyllama_workbench::KernelFinding;
 

@@ -4,12 +4,12 @@ use std::process::{Command, Stdio};
 
 use ratatui::text::Line;
 
-use tinyllama_runs::launcher;
 use crate::tui::model::log::LoggedKind;
 use crate::tui::{Effects, Handler, KeyBinding, Model, PageText, Panel, TaskContext, TextPage};
-use tinyllama_tutor_core::Action;
 use tinyllama_base::locale::SCREEN;
 use tinyllama_base::plain;
+use tinyllama_runs::launcher;
+use tinyllama_tutor_core::Action;
 
 pub const PANEL: KeyBinding = (
     Action::Doctor,

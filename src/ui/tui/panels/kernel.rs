@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use ratatui::prelude::{Constraint, Line};
 
-use tinyllama_session::CheckedKernel;
 use crate::tui::markdown::wrap::folded;
 use crate::tui::{Pane, Panel, PanelCommand, Scroll, Tabs, Theme, cut};
+use tinyllama_base::wrapped;
+use tinyllama_session::CheckedKernel;
 use tinyllama_tutor_core::PanelAction;
 use tinyllama_workbench::{FindingKind, find, text};
-use tinyllama_base::wrapped;
 
 /// From this width on, the file and the results stand side by side.
 const SIDE_BY_SIDE: usize = 130;

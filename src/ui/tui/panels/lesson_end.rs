@@ -1,12 +1,12 @@
 //! The page at a lesson's end: what the learner learnt, how long it took, how far off the guesses were, and
 //! what comes next.
 
+use crate::tui::{Model, PageText, TextPage};
+use tinyllama_base::plural;
 use tinyllama_lesson::Lesson;
 use tinyllama_session::StepStatus;
 use tinyllama_session::progress::progress;
-use crate::tui::{Model, PageText, TextPage};
 use tinyllama_tutor_core::say;
-use tinyllama_base::plural;
 
 pub fn page(model: &Model, lesson: &Lesson, following: Option<&Lesson>) -> TextPage {
     let text = PageText::Markdown(text(model, lesson, following));
@@ -84,10 +84,10 @@ fn lower(sentence: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::script::Script;
     use tinyllama_lesson::Verdict;
     use tinyllama_session::event::AnswerGiven;
     use tinyllama_session::{SessionEvent, StepRef};
-    use crate::tui::script::Script;
 
     #[test]
     fn attempts_are_the_runs_answers_suspects_and_checked_kernels_of_the_lesson_and_nothing_else() {

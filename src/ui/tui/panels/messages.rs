@@ -1,9 +1,9 @@
 //! Shows messages and changes of instructors, and notes of the tutor itself.
 
-use tinyllama_session::order::received;
 use crate::tui::{Effects, Handler, KeyBinding, Model, PageText, TextPage};
-use tinyllama_tutor_core::Action;
 use tinyllama_base::moment;
+use tinyllama_session::order::received;
+use tinyllama_tutor_core::Action;
 
 pub const ACTION: Action = Action::Panel("messages");
 

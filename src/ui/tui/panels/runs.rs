@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use tinyllama_lesson::Verdict;
-use tinyllama_runs::recording::label;
-use tinyllama_runs::{FinishedRun, RunExit};
-use tinyllama_session::stored_runs::{kept, prunable, remove};
-use tinyllama_session::{StoredRun, read_only};
 use crate::tui::{
     Cell, ComparePanel, ComparedRun, Cursor, Effect, Effects, Handler, KeyBinding, Message, Model,
     Pane, Panel, PanelCommand, RunContext, RunView, Snippet, TableView, TaskContext, Tone,
     milliseconds, paragraph,
 };
-use tinyllama_tutor_core::{Action, PanelAction};
 use tinyllama_base::Align;
+use tinyllama_lesson::Verdict;
+use tinyllama_runs::recording::label;
+use tinyllama_runs::{FinishedRun, RunExit};
+use tinyllama_session::stored_runs::{kept, prunable, remove};
+use tinyllama_session::{StoredRun, read_only};
+use tinyllama_tutor_core::{Action, PanelAction};
 
 pub const PANEL: KeyBinding = (
     Action::Panel("runs"),
@@ -290,8 +290,8 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use tinyllama_session::event::StepRef;
     use crate::tui::sheet;
+    use tinyllama_session::event::StepRef;
 
     fn run(at: u64, target: &str, exit: Option<RunExit>) -> StoredRun {
         StoredRun {

@@ -4,8 +4,8 @@ use ratatui::prelude::{Line, Span, Style};
 use unicode_truncate::UnicodeTruncateStr;
 use unicode_width::UnicodeWidthStr;
 
-use tinyllama_runs::Metric;
 use crate::tui::{LONGEST_LINE, Theme, hanging, wrap};
+use tinyllama_runs::Metric;
 
 /// Replaces an unknown figure, which never becomes 0.
 pub use tinyllama_base::units::{NOT_REPORTED, count, duration, grouped, milliseconds};

@@ -1,9 +1,9 @@
 //! The first page of a new learner: it starts a training run at once, before anything else.
 
-use tinyllama_lesson::Course;
-use tinyllama_session::{Access, SessionState, StepRef, access};
 use crate::tui::update::{navigate, runs};
 use crate::tui::{Area, Effects, Model, PageText, TextPage, both_effects};
+use tinyllama_lesson::Course;
+use tinyllama_session::{Access, SessionState, StepRef, access};
 use tinyllama_tutor_core::Action;
 
 /// Opens over the outline on a first visit. Does nothing if the course has no run to begin with.

@@ -3,10 +3,10 @@
 use super::curves::{Chart, Curve};
 use super::history::FigureHistory;
 use super::state::RunState;
-use tinyllama_runs::Metric;
 use crate::tui::{
     NOT_REPORTED, PARTS_OF_A_STEP, Pane, Plot, PlotAxis, PlotSeries, PlotShape, milliseconds,
 };
+use tinyllama_runs::Metric;
 
 /// Step time, with the prediction if it is about the step time.
 pub fn time(state: &RunState) -> Chart<'_> {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::tui::duration;
 use tinyllama_runs::{Metric, MetricUnit};
 use tinyllama_session::runs::MOST_ROUNDS;
-use crate::tui::duration;
 
 /// Identifies the run, and names what its figures are compared with.
 #[derive(Clone, Debug, Default)]

@@ -5,12 +5,12 @@ use ratatui::prelude::{Line, Span, Style};
 use signal_hook::low_level::signal_name;
 
 use super::state::RunState;
-use tinyllama_session::RunExit;
 use crate::tui::markdown::wrap::NO_BREAK;
 use crate::tui::{Theme, bar, both_ends, cut, duration, paragraph, width};
-use tinyllama_tutor_core::{RunEnding, say};
 use tinyllama_base::whole_percent;
 use tinyllama_contract::{FailureCode, PhaseName};
+use tinyllama_session::RunExit;
+use tinyllama_tutor_core::{RunEnding, say};
 
 /// The device, and the phase with its progress. After the end, the second line says how the run ended.
 pub fn lines(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>> {

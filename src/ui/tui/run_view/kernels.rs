@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use ratatui::text::Line;
 
 use super::state::RunState;
-use tinyllama_runs::MetricUnit;
 use crate::tui::{
     Cell, Cursor, Pane, PanelCommand, TableView, Theme, Tone, count, milliseconds, name_lines,
     paragraph, plain_number,
 };
-use tinyllama_tutor_core::PanelAction;
 use tinyllama_base::{Align, percent};
 use tinyllama_contract::{Kernel, Kernels};
+use tinyllama_runs::MetricUnit;
+use tinyllama_tutor_core::PanelAction;
 
 /// The sort values of a row: its name, time and launches.
 type SortKey<'a> = (&'a str, f64, f64);

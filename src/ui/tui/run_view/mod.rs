@@ -26,14 +26,14 @@ use self::curves::ChartSpan;
 use self::kernels::KernelTableView;
 use self::state::RunState;
 use super::panels::table::TableView;
+use crate::tui::{Cursor, Pane, Panel, PanelCommand, Tabs, paragraph};
+use tinyllama_base::{Interval, TextTable};
+use tinyllama_contract::Step;
 use tinyllama_profile::live::GpuStatus;
 use tinyllama_runs::{Line as RunLine, steps};
 use tinyllama_session::CheckResultText;
-use crate::tui::{Cursor, Pane, Panel, PanelCommand, Tabs, paragraph};
 use tinyllama_tutor_core::PanelAction;
 use tinyllama_tutor_core::RunEnding;
-use tinyllama_base::{Interval, TextTable};
-use tinyllama_contract::Step;
 
 /// Draws a section into its pane.
 type Draw = fn(&RunView, Pane);

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use tinyllama_runs::{EVENTS, RunRecord, read_line, stderr_tail};
 use crate::tui::{RunContext, RunView};
+use tinyllama_runs::{EVENTS, RunRecord, read_line, stderr_tail};
 use tinyllama_tutor_core::RunEnding;
 
 impl RunView {

@@ -5,9 +5,9 @@ use ratatui::text::{Line, Span};
 
 use super::measured::measured;
 use super::state::RunState;
-use tinyllama_lesson::Verdict;
 use crate::tui::markdown::wrap::hanging;
 use crate::tui::{Theme, cut, markdown, verdict, width};
+use tinyllama_lesson::Verdict;
 
 /// Rows of large figures.
 const TALL: usize = 5;

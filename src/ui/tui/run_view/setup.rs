@@ -3,11 +3,11 @@
 use ratatui::text::{Line, Span};
 
 use super::state::RunState;
-use tinyllama_runs::Metric;
-use tinyllama_runs::event_text;
 use crate::tui::{Theme, duration, grouped, labelled};
 use tinyllama_base::{bytes_or_not, or_not_reported};
 use tinyllama_contract::Hello;
+use tinyllama_runs::Metric;
+use tinyllama_runs::event_text;
 
 /// Columns of the names on the left.
 const LABEL: usize = 13;

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, VecDeque};
 use super::gpu::GpuTrack;
 use super::history::{FigureHistory, RECENT};
 use super::journal::{Journal, Voice};
-use tinyllama_runs::Metric;
-use tinyllama_runs::{Line, event_text};
-use tinyllama_session::CheckResultText;
 use crate::tui::RunContext;
-use tinyllama_tutor_core::RunEnding;
 use tinyllama_base::Interval;
 use tinyllama_contract::{
     Body, Event, Failure, Hello, Kernels, Parts, Phase, PhaseName, Step, Summary,
 };
+use tinyllama_runs::Metric;
+use tinyllama_runs::{Line, event_text};
+use tinyllama_session::CheckResultText;
+use tinyllama_tutor_core::RunEnding;
 
 /// The start of the measured steps.
 #[derive(Clone, Copy, Debug)]
@@ -206,9 +206,9 @@ impl RunState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::run_view::tests::ended;
     use tinyllama_runs::read_line;
     use tinyllama_session::event::RunExit;
-    use crate::tui::run_view::tests::ended;
 
     fn state(lines: &str) -> RunState {
         let mut state = RunState::new(RunContext::default());

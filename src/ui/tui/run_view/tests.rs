@@ -3,11 +3,11 @@
 use ratatui::prelude::{Buffer, Rect};
 
 use super::*;
+use crate::tui::{Theme, sheet};
+use tinyllama_contract::Body;
 use tinyllama_runs::read_line;
 use tinyllama_runs::{Metric, MetricUnit};
 use tinyllama_session::RunExit;
-use crate::tui::{Theme, sheet};
-use tinyllama_contract::Body;
 
 /// A run on a GPU with launches, memory and kernels. The times of its `steps` steps are deterministic.
 fn gpu_run(steps: usize) -> Vec<String> {

@@ -5,10 +5,10 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-use tinyllama_runs::launcher;
-use tinyllama_session::SessionLocation;
 use crate::tui::update::profiler::send_import;
 use crate::tui::{BackgroundTask, HandOver, Message, ProfileMessage, TaskContext};
+use tinyllama_runs::launcher;
+use tinyllama_session::SessionLocation;
 use tinyllama_tutor_core::TutorOptions;
 
 /// Sends the result once the program has ended: a description of the trouble, or `None`.

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use ratatui::prelude::{Buffer, Position};
 
-use tinyllama_lesson::Course;
 use crate::tui::markdown::links;
+use tinyllama_lesson::Course;
 
 /// A URL's index among those of the course, and its cells on the screen.
 pub type ScreenLink = (usize, Vec<Position>);

@@ -25,19 +25,19 @@ pub use self::signals::Screenful;
 use super::model::log::LoggedKind;
 use super::update::{begin, update};
 use super::view::draw;
+use crate::tui::{
+    BackgroundTask, Effect, HandOver, Message, Model, RunId, TaskContext, Theme, keys,
+};
+use tinyllama_contract::flags::UsageError;
 use tinyllama_lesson::Course;
 use tinyllama_lesson::Job;
 use tinyllama_runs::recording::Library;
 use tinyllama_runs::{Control, Processes, RunStart, Speed};
 use tinyllama_session::turns::{self, Repeat};
 use tinyllama_session::{Session, SessionError, SessionState};
-use crate::tui::{
-    BackgroundTask, Effect, HandOver, Message, Model, RunId, TaskContext, Theme, keys,
-};
 use tinyllama_tutor_core::prepare::Background;
 use tinyllama_tutor_core::signals::Watch;
 use tinyllama_tutor_core::{SharedSession, TutorError, TutorOptions, gpu, job, tape, watch};
-use tinyllama_contract::flags::UsageError;
 
 /// Runs the tutor on this terminal until the learner leaves it.
 ///

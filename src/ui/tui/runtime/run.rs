@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use tinyllama_runs::{Control, RunStart, RunUpdate, supervise};
 use crate::tui::{Message, RunId, TaskContext};
+use tinyllama_runs::{Control, RunStart, RunUpdate, supervise};
 use tinyllama_tutor_core::RunEnding;
 use tinyllama_tutor_core::prepare::PauseGuard;
 

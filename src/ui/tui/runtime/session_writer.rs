@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
+use crate::tui::{Message, News, Reply, SessionRequest};
 use tinyllama_lesson::Course;
 use tinyllama_session::{Session, SessionError, StepRef};
-use crate::tui::{Message, News, Reply, SessionRequest};
 use tinyllama_tutor_core::document::Given;
 use tinyllama_tutor_core::{SharedSession, note_profile};
 

@@ -11,10 +11,10 @@ use ratatui::prelude::{Buffer, Rect};
 
 use super::script::Script;
 use super::svg::svg;
+use crate::tui::view::draw;
 use tinyllama_lesson::{Course, CourseSource};
 use tinyllama_runs::recording::{self, Library};
 use tinyllama_session::StepRef;
-use crate::tui::view::draw;
 
 /// A screen: its file, its description, its size, and its keys. The keys follow a prediction and its finished run;
 /// without keys the picture shows a learner's first screen.

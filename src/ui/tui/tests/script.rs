@@ -13,11 +13,6 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
-use tinyllama_lesson::{Course, CourseSource};
-use tinyllama_runs::recording::{self, Library};
-use tinyllama_runs::{RunUpdate, read_line};
-use tinyllama_session::event::{RunExit, StepRef};
-use tinyllama_session::{Session, SessionLocation};
 use crate::tui::Theme;
 use crate::tui::keys::{Key, KeyMap};
 use crate::tui::message::{Effect, HandOver, Message, RunId};
@@ -29,6 +24,11 @@ use crate::tui::runtime::{EffectHandler, Tutor, on_one_thread};
 use crate::tui::task::BackgroundTask;
 use crate::tui::update::navigate;
 use crate::tui::view::document;
+use tinyllama_lesson::{Course, CourseSource};
+use tinyllama_runs::recording::{self, Library};
+use tinyllama_runs::{RunUpdate, read_line};
+use tinyllama_session::event::{RunExit, StepRef};
+use tinyllama_session::{Session, SessionLocation};
 use tinyllama_tutor_core::{RunEnding, TutorError};
 
 /// The event stream of a run with eight quick steps.

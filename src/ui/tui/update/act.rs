@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::{ask, kernel, navigate, note_time, primary, profile, runs};
-use tinyllama_lesson::{RunName, Runs};
-use tinyllama_session::{SessionState, StepStatus};
 use crate::tui::model::WIDE;
 use crate::tui::{
     Ask, ComparePanel, ComparedRun, Confirm, Effect, Effects, HandOver, Highlighter, Message,
     Model, OpenStep, Overlay, RunPhase, SessionRequest,
 };
+use tinyllama_lesson::{RunName, Runs};
+use tinyllama_session::{SessionState, StepStatus};
 use tinyllama_tutor_core::document::{Editable, Figures};
 use tinyllama_tutor_core::{Action, behavior};
 

@@ -5,13 +5,13 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use tinyllama_session::kernel::start_exercise;
-use tinyllama_session::{CheckedKernel, StepRef};
 use crate::tui::panels::kernel::KernelPanel;
 use crate::tui::{
     Area, BackgroundTask, Effect, Effects, HandOver, Message, Model, OpenStep, PageText,
     SessionRequest, TaskContext, TextPage, both_effects,
 };
+use tinyllama_session::kernel::start_exercise;
+use tinyllama_session::{CheckedKernel, StepRef};
 use tinyllama_tutor_core::Action;
 use tinyllama_workbench::{Exercise, exercise_file};
 

@@ -6,18 +6,18 @@ use crossterm::event::KeyCode;
 
 use super::primary::{Primary, primary};
 use super::{note_time, profiler, recall, runs, scroll};
+use crate::tui::panels::lesson_end;
+use crate::tui::view::document;
+use crate::tui::{
+    Area, Effect, Effects, FocusedScreen, Key, Model, OpenStep, OutlineRow, Reveal, SessionRequest,
+    StepView, TutorRun, text_area,
+};
 use tinyllama_lesson::Job;
 use tinyllama_lesson::Lesson;
 use tinyllama_session::progress::progress;
 use tinyllama_session::recall::is_due;
 use tinyllama_session::{
     Access, StepRef, StepStatus, access, following, neighbour, next as next_unfinished, unfinished,
-};
-use crate::tui::panels::lesson_end;
-use crate::tui::view::document;
-use crate::tui::{
-    Area, Effect, Effects, FocusedScreen, Key, Model, OpenStep, OutlineRow, Reveal, SessionRequest,
-    StepView, TutorRun, text_area,
 };
 use tinyllama_tutor_core::say;
 use tinyllama_tutor_core::{Action, PanelAction};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::runs;
+use crate::tui::{Effect, Effects, Model, OpenStep, PlayedRecording, RunPhase};
 use tinyllama_runs::Speed;
 use tinyllama_session::StepRef;
-use crate::tui::{Effect, Effects, Model, OpenStep, PlayedRecording, RunPhase};
 use tinyllama_tutor_core::JobRecording;
 
 /// Plays the recording of the open step's run.

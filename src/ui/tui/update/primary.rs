@@ -1,9 +1,9 @@
 //! The action of Enter at a step: always the one thing that the step waits for.
 
 use super::{act, ask, navigate, profile, recall, runs, scroll};
+use crate::tui::{Effects, Model, OpenStep, RunPhase};
 use tinyllama_lesson::QuizAnswer;
 use tinyllama_session::{StepRef, StepStatus};
-use crate::tui::{Effects, Model, OpenStep, RunPhase};
 use tinyllama_tutor_core::document::{Given, MenuAction, MenuLine, PrimaryAction};
 use tinyllama_tutor_core::{PanelAction, behavior};
 

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use super::primary::Primary::{self, Do};
 use super::{ask, profiler};
-use tinyllama_profile::commands::line::CommandLine;
-use tinyllama_session::StepRef;
 use crate::tui::model::log::LoggedKind;
 use crate::tui::panels::profile::panel;
 use crate::tui::{
     Effect, Effects, HandOver, Model, OpenStep, ProfileMessage, Reveal, SessionRequest, StepView,
 };
+use tinyllama_profile::commands::line::CommandLine;
+use tinyllama_session::StepRef;
 
 /// Visible lines of a profiler's output.
 const LOG_LINES: usize = 12;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::tui::{BackgroundTask, Effect, Message, ProfileMessage, TaskContext};
 use tinyllama_lesson::Step;
 use tinyllama_profile::commands::line::CommandLine;
 use tinyllama_profile::read::{Import, import};
@@ -11,7 +12,6 @@ use tinyllama_profile::run::{
 use tinyllama_profile::show::parts::KernelParts;
 use tinyllama_runs::signal_name;
 use tinyllama_session::StepRef;
-use crate::tui::{BackgroundTask, Effect, Message, ProfileMessage, TaskContext};
 use tinyllama_tutor_core::folder_for;
 use tinyllama_tutor_core::profile::{kernel_parts, prepare as prepare_command};
 

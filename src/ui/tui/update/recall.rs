@@ -1,9 +1,9 @@
 //! Asks earlier questions again, one after the other. Each appears as its own step, without its answer.
 
 use super::{navigate, note_time, request};
-use tinyllama_session::{StepRef, recall};
 use crate::tui::model::step::Recall;
 use crate::tui::{Effects, FocusedScreen, Model, SessionRequest, StepView};
+use tinyllama_session::{StepRef, recall};
 use tinyllama_tutor_core::document::Given;
 
 /// Asks questions if some were answered before, and then opens a step, or else the outline.

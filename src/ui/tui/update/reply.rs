@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::{act, navigate, runs};
+use crate::tui::panels::messages;
+use crate::tui::{
+    Area, Effect, Effects, FocusedScreen, Model, News, Reply, Reveal, Round, RunPhase, both_effects,
+};
 use tinyllama_lesson::{Step, Verdict};
 use tinyllama_session::order::OutsideChange;
 use tinyllama_session::runs::MOST_ROUNDS;
 use tinyllama_session::turns::{self, TurnAction};
 use tinyllama_session::{CheckResultText, Record, Scope, SessionEvent, Standing, StepRef};
-use crate::tui::panels::messages;
-use crate::tui::{
-    Area, Effect, Effects, FocusedScreen, Model, News, Reply, Reveal, Round, RunPhase, both_effects,
-};
 use tinyllama_tutor_core::Action;
 
 pub fn reply(model: &mut Model, mut reply: Reply) -> Effects {

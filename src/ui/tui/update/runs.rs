@@ -1,19 +1,19 @@
 //! Runs: queues, starts, watches and ends them.
 
-use tinyllama_lesson::Job;
-use tinyllama_lesson::{FIXED, Runs, Step};
-use tinyllama_runs::recording::label;
-use tinyllama_runs::Metric;
-use tinyllama_runs::RunUpdate;
-use tinyllama_runs::metric::Statistic;
-use tinyllama_session::{MeasuredRuns, StepRef};
 use crate::tui::{
     BackgroundTask, Confirm, Effect, Effects, LearnerPrediction, Message, Model, Overlay,
     PlayedRecording, Reveal, RunContext, RunId, RunPhase, RunView, SessionRequest, TutorRun,
     both_effects,
 };
-use tinyllama_tutor_core::RunEnding;
 use tinyllama_base::{Interval, ratio_of_medians};
+use tinyllama_lesson::Job;
+use tinyllama_lesson::{FIXED, Runs, Step};
+use tinyllama_runs::Metric;
+use tinyllama_runs::RunUpdate;
+use tinyllama_runs::metric::Statistic;
+use tinyllama_runs::recording::label;
+use tinyllama_session::{MeasuredRuns, StepRef};
+use tinyllama_tutor_core::RunEnding;
 
 /// Confidence level of the interval of a repeated run.
 const CONFIDENCE: f64 = 0.95;

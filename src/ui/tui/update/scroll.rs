@@ -2,11 +2,11 @@
 
 use super::act;
 use super::navigate::through_outline;
-use tinyllama_session::StepRef;
 use crate::tui::{Area, Ask, Confirm, Effects, FocusedScreen, Key, Model, Overlay, both_effects};
-use tinyllama_tutor_core::PanelAction;
 use crossterm::event::KeyCode;
 use std::sync::Arc;
+use tinyllama_session::StepRef;
+use tinyllama_tutor_core::PanelAction;
 
 use crate::tui::view::document;
 

@@ -10,9 +10,6 @@ use std::sync::Arc;
 use crossterm::event::Event;
 use ratatui::prelude::{Buffer, Rect};
 
-use tinyllama_lesson::{Course, CourseSource};
-use tinyllama_session::event::{RunExit, StepRef};
-use tinyllama_session::state::StepStatus;
 use crate::tui::FocusedScreen;
 use crate::tui::message::{Effect, HandOver, Message, ProfileMessage, RunId};
 use crate::tui::model::overlay::Overlay;
@@ -22,8 +19,11 @@ use crate::tui::panels::roofline::RooflinePanel;
 use crate::tui::script::{STREAM, Script};
 use crate::tui::sheet::text;
 use crate::tui::view::draw;
-use tinyllama_tutor_core::RunEnding;
 use tinyllama_base::roofline::Roofline;
+use tinyllama_lesson::{Course, CourseSource};
+use tinyllama_session::event::{RunExit, StepRef};
+use tinyllama_session::state::StepStatus;
+use tinyllama_tutor_core::RunEnding;
 
 fn status(script: &Script, step: &str) -> StepStatus {
     script

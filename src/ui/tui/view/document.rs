@@ -4,11 +4,11 @@ mod blocks;
 
 use ratatui::prelude::{Line, Span, Style};
 
-use tinyllama_lesson::{Verdict, live};
-use tinyllama_session::{CheckResultText, StepProgress, StepStatus};
 use crate::tui::{
     Area, Model, OpenStep, StepView, Theme, hanging, markdown, text_area, wrap_plain,
 };
+use tinyllama_lesson::{Verdict, live};
+use tinyllama_session::{CheckResultText, StepProgress, StepStatus};
 use tinyllama_tutor_core::Action;
 
 /// The lines of a step, and the positions of its parts.

@@ -2,8 +2,8 @@
 
 use ratatui::text::Span;
 
-use tinyllama_session::progress::progress;
 use crate::tui::{FocusedScreen, Model, Pane, both_ends, width};
+use tinyllama_session::progress::progress;
 use tinyllama_tutor_core::say;
 
 pub fn draw(model: &Model, mut pane: Pane) {

@@ -2,8 +2,8 @@
 
 use ratatui::text::{Line, Span};
 
-use tinyllama_session::StepStatus;
 use crate::tui::{FocusedScreen, Model, OutlineRow, Pane, both_ends, first_shown, hanging};
+use tinyllama_session::StepStatus;
 use tinyllama_tutor_core::say;
 
 /// From this width on, levels and the requirements of a lesson have room.

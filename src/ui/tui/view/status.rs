@@ -2,14 +2,14 @@
 
 use ratatui::prelude::{Line, Style};
 
-use tinyllama_runs::Speed;
 use crate::tui::panels::messages;
 use crate::tui::{
     Area, FocusedScreen, Model, OutlineRow, Pane, PlayedRecording, RunPhase, TutorRun, paragraph,
 };
+use tinyllama_base::plural;
+use tinyllama_runs::Speed;
 use tinyllama_tutor_core::Action;
 use tinyllama_tutor_core::say;
-use tinyllama_base::plural;
 
 /// Lines that a notice may take. A remedy is useless without its end.
 const MAX_LINES: usize = 4;

@@ -8,10 +8,6 @@ use ratatui::prelude::{Buffer, Rect};
 use serde_json::Value;
 
 use super::draw;
-use tinyllama_lesson::{Course, CourseSource, MarkedAnswer, Quiz, QuizAnswer, Step, Verdict};
-use tinyllama_runs::recording::documents;
-use tinyllama_session::kernel::CheckedKernel;
-use tinyllama_session::{CheckResultText, MeasuredRuns, SessionState, StepRef};
 use crate::tui::message::{Message, News, Reply};
 use crate::tui::panels::PANELS;
 use crate::tui::script::Script;
@@ -22,6 +18,10 @@ use crate::tui::{
     ChoiceList, FocusedScreen, KeyMap, Model, Overlay, Palette, Pane, Reveal, Snippet, StepView,
     Theme,
 };
+use tinyllama_lesson::{Course, CourseSource, MarkedAnswer, Quiz, QuizAnswer, Step, Verdict};
+use tinyllama_runs::recording::documents;
+use tinyllama_session::kernel::CheckedKernel;
+use tinyllama_session::{CheckResultText, MeasuredRuns, SessionState, StepRef};
 use tinyllama_tutor_core::PanelAction;
 use tinyllama_tutor_core::output;
 use tinyllama_workbench::check::ExerciseCheck;

@@ -4,11 +4,11 @@ use ratatui::prelude::{Line, Span, Style, Text};
 use unicode_width::UnicodeWidthStr;
 
 use super::{columns, draw_table, folded, name};
-use tinyllama_tutor_core::instructor::{Dashboard, LearnerView};
-use tinyllama_lesson::Course;
 use crate::tui::panels::text::cut_middle;
 use crate::tui::{Pane, Theme};
 use tinyllama_base::table::shortened_apart;
+use tinyllama_lesson::Course;
+use tinyllama_tutor_core::instructor::{Dashboard, LearnerView};
 
 /// Columns of the minutes and of the time since the learner's last action.
 const TIMES: [u16; 2] = [5, 7];

@@ -3,8 +3,8 @@
 use ratatui::prelude::{Line, Span, Style};
 
 use super::figures::{labels, value};
-use tinyllama_runs::Metric;
 use crate::tui::{ComparedRun, PARTS_OF_A_STEP, Theme, milliseconds, paragraph, width};
+use tinyllama_runs::Metric;
 
 /// A heading that explains the letters, then one line per run. Empty if no run has a step time.
 pub fn lines(runs: &[ComparedRun], wide: u16, theme: &Theme) -> Vec<Line<'static>> {

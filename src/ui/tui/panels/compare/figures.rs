@@ -2,14 +2,14 @@
 
 use ratatui::text::{Line, Span};
 
-use tinyllama_analysis::relative::{RelativeTime, USUAL_CONFIDENCE, USUAL_MARGIN, middle};
-use tinyllama_runs::recording::label;
-use tinyllama_runs::{Metric, Statistic};
 use crate::tui::{
     Cell, ComparedRun, NOT_REPORTED, TableView, Theme, Tone, cut, labelled, paragraph, width,
 };
+use tinyllama_analysis::relative::{RelativeTime, USUAL_CONFIDENCE, USUAL_MARGIN, middle};
 use tinyllama_base::table::shortened_apart;
 use tinyllama_base::{Align, Finding, Series};
+use tinyllama_runs::recording::label;
+use tinyllama_runs::{Metric, Statistic};
 
 /// Columns of a label at least, if it is that long.
 const LABEL: usize = 18;

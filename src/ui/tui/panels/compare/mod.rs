@@ -9,8 +9,8 @@ use std::cell::Cell;
 
 use ratatui::text::Line;
 
-use tinyllama_runs::{Measurements, Metric};
 use crate::tui::{Cursor, Pane, Panel, PanelCommand, TableView, Tabs, Theme};
+use tinyllama_runs::{Measurements, Metric};
 use tinyllama_tutor_core::PanelAction;
 
 /// One of the compared runs, with its repeats.

@@ -1,9 +1,9 @@
 use ratatui::prelude::{Buffer, Rect};
 
 use super::*;
+use crate::tui::sheet;
 use tinyllama_runs::Line as RunLine;
 use tinyllama_runs::read_line;
-use crate::tui::sheet;
 
 /// A run whose steps take `ms` with a variation of `spread`, with or without parts.
 fn run(ms: f64, spread: f64, parts: bool, seed: u64) -> Measurements {

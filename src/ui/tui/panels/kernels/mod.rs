@@ -13,8 +13,8 @@ use crate::tui::{
     Cursor, Handler, KeyBinding, Pane, Panel, PanelCommand, Scroll, TableView, Tabs, Theme,
     hanging, paragraph, width,
 };
-use tinyllama_tutor_core::{Action, PanelAction};
 use tinyllama_base::Align;
+use tinyllama_tutor_core::{Action, PanelAction};
 
 pub const PANEL: KeyBinding = (
     Action::Panel("kernels"),

@@ -11,10 +11,10 @@ use tinyllama_machine::{Record, Space, Wave};
 
 pub use self::load::open;
 use crate::tui::{Effects, Pane, Panel, PanelCommand, Scroll, Tabs, Theme, both_ends, cut, width};
+use tinyllama_base::plural;
 use tinyllama_tutor_core::PanelAction;
 use tinyllama_workbench::machine::listing::own_line;
 use tinyllama_workbench::machine::trace::Trace;
-use tinyllama_base::plural;
 
 const STEPS: usize = 0;
 const REGISTERS: usize = 1;

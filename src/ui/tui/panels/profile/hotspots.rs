@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use tinyllama_profile::read::Import;
-use tinyllama_profile::show::hotspots::{GroupBy, Hotspot, Hotspots, hotspots};
-use tinyllama_profile::show::parts::KernelParts;
 use crate::tui::{
     Cell, Cursor, Pane, Panel, PanelCommand, Snippet, TableView, Theme, Tone, grouped, name_lines,
 };
-use tinyllama_tutor_core::PanelAction;
 use tinyllama_base::{Align, percent, time};
+use tinyllama_profile::read::Import;
+use tinyllama_profile::show::hotspots::{GroupBy, Hotspot, Hotspots, hotspots};
+use tinyllama_profile::show::parts::KernelParts;
+use tinyllama_tutor_core::PanelAction;
 
 const GROUPS: [(&str, GroupBy); 3] = [
     ("short names", GroupBy::ShortName),

@@ -3,11 +3,11 @@
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use tinyllama_profile::show::memory_chart::MemoryChart;
 use crate::tui::markdown::wrap::hanging;
 use crate::tui::{Cursor, Pane, Panel, PanelCommand, Snippet, TableView, bar, cut, paragraph};
-use tinyllama_tutor_core::PanelAction;
 use tinyllama_base::table::TextTable;
+use tinyllama_profile::show::memory_chart::MemoryChart;
+use tinyllama_tutor_core::PanelAction;
 
 /// Columns of a level's name, of its rate, and of its bar at least and at most.
 const NAME: usize = 12;

@@ -6,14 +6,14 @@ use super::hotspots::HotspotTable;
 use super::memory_chart::MemoryChartPanel;
 use super::tables::TablesPanel;
 use super::timeline::Timeline;
+use crate::tui::panels::sections::PanelSection;
+use crate::tui::{PageText, RooflinePanel, TextPage, Tone};
+use tinyllama_base::TextTable;
 use tinyllama_profile::read::Import;
 use tinyllama_profile::show::parts::KernelParts;
 use tinyllama_profile::show::{
     copies, counters, idle, launches, memory_chart, occupancy, report, roofline, samples, timeline,
 };
-use crate::tui::panels::sections::PanelSection;
-use crate::tui::{PageText, RooflinePanel, TextPage, Tone};
-use tinyllama_base::TextTable;
 
 /// Rows of a table at most. A screen is for reading; exports contain everything.
 const ROWS: usize = 500;

@@ -1,8 +1,8 @@
 //! Shows several plain-text tables, one at a time.
 
 use crate::tui::{Cursor, Pane, Panel, PanelCommand, Snippet, TableView, paragraph, width};
-use tinyllama_tutor_core::PanelAction;
 use tinyllama_base::TextTable;
+use tinyllama_tutor_core::PanelAction;
 
 /// Names up to this many columns are shown whole in every table.
 const SHORT_NAME: usize = 14;

@@ -5,13 +5,13 @@ use ratatui::prelude::{Buffer, Rect};
 use super::hotspots::HotspotTable;
 use super::timeline::Timeline;
 use super::*;
+use crate::tui::panel::Panel;
+use crate::tui::{Pane, Theme, sheet};
 use tinyllama_profile::model::{
     CounterSample, Dispatch, LaunchVariant, MeasuredCeiling, TimeSpan, TraceLane,
 };
 use tinyllama_profile::read::import;
 use tinyllama_profile::show::timeline::rows;
-use crate::tui::panel::Panel;
-use crate::tui::{Pane, Theme, sheet};
 use tinyllama_tutor_core::PanelAction;
 
 /// Reads a fixture and shortens its paths, so that they do not name the machine.

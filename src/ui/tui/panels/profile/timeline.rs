@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use ratatui::text::{Line, Span as Styled};
 
+use crate::tui::{Pane, Panel, PanelCommand, Theme, cut, paragraph, width};
+use tinyllama_base::{percent, time};
 use tinyllama_profile::model::Profile;
 use tinyllama_profile::read::Import;
 use tinyllama_profile::show::timeline::{
     Activity, TimelineRow, TimelineSpan, activity, device_label, rows,
 };
-use crate::tui::{Pane, Panel, PanelCommand, Theme, cut, paragraph, width};
 use tinyllama_tutor_core::PanelAction;
-use tinyllama_base::{percent, time};
 
 /// Columns of a row's label at most.
 const LABEL: usize = 22;

@@ -7,15 +7,15 @@ use std::path::PathBuf;
 
 use ratatui::text::Span;
 
-use tinyllama_report as report;
-use tinyllama_report::export::ReportFormat;
-use tinyllama_report::{Report, export, markdown as text};
 use crate::tui::{
     Effect, Effects, Handler, KeyBinding, Message, Model, Pane, Panel, PanelCommand, Scroll,
     Snippet, TaskContext, both_ends,
 };
-use tinyllama_tutor_core::{Action, PanelAction};
 use tinyllama_base::whole_percent;
+use tinyllama_report as report;
+use tinyllama_report::export::ReportFormat;
+use tinyllama_report::{Report, export, markdown as text};
+use tinyllama_tutor_core::{Action, PanelAction};
 
 pub const PANEL: KeyBinding = (
     Action::Panel("report"),

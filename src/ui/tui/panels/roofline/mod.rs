@@ -12,9 +12,9 @@ use crate::tui::{
     Cell, Cursor, Effect, Effects, HandOver, Pane, Panel, PanelCommand, Plot, PlotAxis, PlotSeries,
     PlotShape, Scale, TableView, Tabs, Theme, Tone, paragraph, plain_number,
 };
-use tinyllama_tutor_core::PanelAction;
 use tinyllama_base::roofline::{CeilingSource, Grain, RooflineLimit};
 use tinyllama_base::{Align, Ceiling, Point, Roofline, percent};
+use tinyllama_tutor_core::PanelAction;
 
 /// The picture and the table become two sections if they do not fit together.
 const SECTIONS: usize = 2;

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use crate::tui::{Effects, Handler, KeyBinding, Model, RooflinePanel, TaskContext};
 use tinyllama_analysis::MeasuredRun;
 use tinyllama_analysis::calibration::Calibration;
 use tinyllama_analysis::roofline;
 use tinyllama_runs::recording::label;
 use tinyllama_runs::{RunExit, state_folder};
 use tinyllama_session::read_only;
-use crate::tui::{Effects, Handler, KeyBinding, Model, RooflinePanel, TaskContext};
 use tinyllama_tutor_core::Action;
 
 pub const PANEL: KeyBinding = (

@@ -3,13 +3,13 @@
 use ratatui::text::{Line, Span};
 
 use super::{FigurePage, LABEL, three_digits};
-use tinyllama_profile::live::GpuStatus;
-use tinyllama_runs::Metric;
 use crate::tui::panels::text::{labelled, plus_minus};
 use crate::tui::run_view::gpu::Chosen;
 use crate::tui::run_view::measured::measured;
 use crate::tui::{NOT_REPORTED, bar, count, width};
 use tinyllama_base::{human_bytes, percent, whole_percent};
+use tinyllama_profile::live::GpuStatus;
+use tinyllama_runs::Metric;
 
 impl FigurePage<'_> {
     pub(super) fn launches(&mut self) {

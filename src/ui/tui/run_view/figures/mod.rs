@@ -7,10 +7,10 @@ use ratatui::prelude::{Line, Span, Style};
 
 use super::measured::{MedianStepTime, measured, middle};
 use super::state::RunState;
-use tinyllama_runs::Metric;
 use crate::tui::{NOT_REPORTED, Theme, bar, labelled, milliseconds, paragraph, width};
 use tinyllama_base::{Interval, factor, percent};
 use tinyllama_contract::Synchronize;
+use tinyllama_runs::Metric;
 
 /// Columns of the names on the left.
 const LABEL: usize = 11;

@@ -1,10 +1,10 @@
 //! Steps of lessons: questions, hints, kernels, cases, and the way from one to the next.
 
 use super::*;
-use tinyllama_lesson::{Lesson, Quiz, QuizAnswer, Step};
-use tinyllama_session::{Record, Scope, SessionEvent};
 use crate::tui::update::{navigate, recall};
 use crate::tui::{News, Reply};
+use tinyllama_lesson::{Lesson, Quiz, QuizAnswer, Step};
+use tinyllama_session::{Record, Scope, SessionEvent};
 
 #[test]
 fn a_wrong_answer_gets_its_reason_and_only_the_right_one_completes() {

@@ -3,8 +3,8 @@
 use ratatui::prelude::Span;
 
 use super::StepWriter;
-use tinyllama_runs::recording::label;
 use crate::tui::{RunPhase, markdown, wrap};
+use tinyllama_runs::recording::label;
 use tinyllama_tutor_core::Action;
 use tinyllama_tutor_core::document::{Block, Mark, MenuLine, Tone};
 use tinyllama_tutor_core::output;
