@@ -1,4 +1,16 @@
-//! Statistics over measured runs: spread, comparisons with their uncertainty, and reports.
+//! Statistics over measured runs: spread, comparisons with their uncertainty, fits, rooflines, tuning, and their reports.
+//!
+//! The crate uses `base`, `contract`, `runs`, and `profile` for the roofline of a profile.
+//!
+//! ```
+//! use tinyllama_analysis::least_squares::fit_non_negative;
+//!
+//! // A step takes 2 ms and 0.5 ms a layer.
+//! let layers = [1.0, 2.0, 4.0];
+//! let rows: Vec<_> = layers.iter().map(|layers| vec![1.0, *layers]).collect();
+//! let coefficients = fit_non_negative(&rows, &[2.5, 3.0, 4.0]).expect("independent columns");
+//! assert!((coefficients[1] - 0.5).abs() < 1e-9);
+//! ```
 
 pub mod ablation;
 pub mod batch_size;

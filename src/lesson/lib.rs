@@ -3,6 +3,17 @@
 //! A course is a `workshop.yaml`, one folder per session with one YAML file per lesson, and `reference/` pages in
 //! Markdown. The built-in course is part of the program. [`Course::load`] reads everything, or returns the problems
 //! of all files with file, line and column. A file with a syntax error or an unknown key reports only the first one.
+//! [`kinds`] has what each kind of step consists of.
+//!
+//! The crate uses `base`, `contract`, `runs` for the figures of checks, and `analysis`, `profile` and `workbench` for what
+//! steps name of them. It knows no learner: what one did is in `session`.
+//!
+//! ```
+//! use tinyllama_lesson::{Course, CourseSource};
+//!
+//! let course = Course::load(&CourseSource::BuiltIn).expect("the course of this program");
+//! assert!(course.lessons().count() > 10);
+//! ```
 
 mod aliases;
 pub mod case;

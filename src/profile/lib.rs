@@ -1,8 +1,17 @@
 //! AMD's profilers: their commands, their runs, and their output.
 //!
-//! [`commands`] builds a command line for the installed version of a tool. [`run`] executes it and explains failures.
+//! [`commands`] builds a command line for the installed version of a tool. [`mod@run`] executes it and explains failures.
 //! [`read`] turns the files into one [`model::Profile`]. [`show`] answers questions about it, and [`export`] writes it for
-//! other programs. [`live`] reads a GPU's state during a run. These modules do not depend on a terminal.
+//! other programs. [`live`] reads a GPU's state during a run.
+//!
+//! The crate uses `base` and `contract`. It knows no lesson, no session and no terminal.
+//!
+//! ```
+//! let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/rocprofv3/kernel_trace.csv");
+//! let import = tinyllama_profile::import(file.as_ref())?;
+//! assert!(!import.profile.dispatches.is_empty());
+//! # Ok::<(), tinyllama_profile::read::ImportError>(())
+//! ```
 
 pub mod commands;
 pub mod export;

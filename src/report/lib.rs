@@ -1,5 +1,23 @@
-//! A session as a document. It is collected once, rendered as Markdown, HTML, JSON and JUnit, and checked when it is
-//! handed in.
+//! Reports about a learner's work, as HTML, Markdown, JSON or JUnit; hand-ins and their verification; one report of a class.
+//!
+//! [`collect`](fn@collect) makes a [`Report`] from a session. [`html`], [`markdown`], [`card`] and [`junit`] show it.
+//! [`hand_in`] packs and verifies it with its records, [`class`] merges many.
+//!
+//! The crate uses everything from `base` to `session`.
+//!
+//! ```
+//! use tinyllama_lesson::{Course, CourseSource};
+//! use tinyllama_report::{CollectOptions, collect, markdown};
+//! use tinyllama_session::{Session, SessionLocation};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let location = SessionLocation::new(folder.path(), "ada");
+//! drop(Session::open(location.clone())?);
+//! let course = Course::load(&CourseSource::BuiltIn).expect("the course of this program");
+//! let report = collect(&location, &course, CollectOptions::default())?;
+//! assert!(markdown(&report).contains("ada"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod anonymous;
 

@@ -1,7 +1,19 @@
 //! Runs: starting them, following them to their end, storing their files, and reading their figures.
 //!
 //! A run's start is a value ([`RunStart`]): a command behind a launcher, or a recording to play. [`supervise`] turns either
-//! into a [`FinishedRun`] with its own folder, for any observer.
+//! into a [`FinishedRun`] with its own folder, for any observer. [`recording`] has event streams of other machines' runs.
+//!
+//! The crate uses `base`, `contract`, and `profile` for a GPU's state during a run. It starts the program that trains, but
+//! does not link it.
+//!
+//! ```
+//! use tinyllama_runs::recording::Library;
+//! use tinyllama_runs::{Metric, Statistic};
+//!
+//! let (run, origin) = Library::built_in("v1").expect("a recording of this program");
+//! assert!(run.measurements.value(Metric::TotalMs, Statistic::Median).is_some());
+//! assert!(origin.contains("H200"));
+//! ```
 
 pub mod children;
 mod control;

@@ -1,10 +1,26 @@
-//! Stores what a learner did. Nothing that was acknowledged is ever lost.
+//! Stores what a learner did, and says what follows from it. Nothing that was acknowledged is ever lost.
 //!
 //! A session is a folder with these parts:
 //! - `events.jsonl`: the source of truth. It is append-only; every line has a checksum and a link to the line before.
 //! - `state.json`: a cache for other readers, rebuilt from the events.
 //! - `inbox/`: orders of instructors.
 //! - `runs/`, `workbench/`, `backups/` and `lock`.
+//!
+//! [`progress`] says which lessons are open and which steps are done, [`learning`] has a learner's actions, [`turns`] decides
+//! undecided checks, [`recall`] asks again.
+//!
+//! The crate uses `base`, `contract`, `lesson`, `runs`, and `workbench` for checked kernels. It shows nothing.
+//!
+//! ```
+//! use tinyllama_session::{Session, SessionLocation, StepRef};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let mut session = Session::open(SessionLocation::new(folder.path(), "ada"))?;
+//! let guess = StepRef::new("memory", "guess");
+//! session.predict(guess.clone(), 12.5)?;
+//! assert_eq!(session.state().progress(&guess).prediction, Some(12.5));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod archive;
 pub mod backup;

@@ -1,5 +1,20 @@
-//! Shared parts of the full screen and the plain dialogue: their options, how a run becomes part of a session, and
+//! What the full screen and the lines share: how a learner does each kind of step, how a run becomes part of a session, and
 //! texts about what happened.
+//!
+//! A kind of step returns its content as [`document::Block`]s and the effect of Enter as a [`document::PrimaryAction`]
+//! ([`kinds`]). A face renders the ones and carries out the other. [`instructor`] reads the sessions of a class folder and
+//! writes orders.
+//!
+//! The crate uses everything from `base` to `session`. It draws nothing and knows no key and no terminal.
+//!
+//! ```
+//! use tinyllama_lesson::{Course, CourseSource};
+//! use tinyllama_tutor_core::behavior;
+//!
+//! let course = Course::load(&CourseSource::BuiltIn).expect("the course of this program");
+//! let (_, quiz) = course.steps().find(|(_, step)| step.as_quiz().is_some()).expect("a quiz");
+//! assert!(behavior(quiz).parse("many").is_err());
+//! ```
 
 pub mod action;
 pub mod document;

@@ -1,9 +1,19 @@
-//! Kernels that learners write in HIP C++: exercises, and three ways to run them.
+//! Kernels that learners write in HIP C++: exercises, and what executes and judges them.
 //!
 //! An [`exercise`] says what to write, which sizes are tried, and what result is right. [`stand_in`] compiles the file for
-//! this machine and runs it lane by lane in a separate process, which finds faults that a GPU would hide. [`gpu`] runs the
-//! same file through hiprtc or nvrtc, and [`bench`](mod@bench) times it. [`amd`] asks a compiler for the resources it
-//! takes on an AMD GPU. [`check`] combines the stand-in's results, and [`picture`] draws how a wavefront accesses memory.
+//! this machine and runs it lane by lane in a separate process, which finds faults that a GPU would hide. [`check`] combines
+//! its results. [`machine`] executes the instructions that a compiler makes of the file for an AMD GPU, and [`amd`] asks for
+//! the resources that they take. [`proof`] shows for every size that lanes stay within their arrays. [`picture`] draws how a
+//! wavefront accesses memory. [`compiled`] has what a compiler makes of the tutor's own kernels.
+//!
+//! The crate uses `base`, `contract`, `profile`, `machine` and `kernels/catalog`. How a GPU runs the same files is in
+//! `src/learner_kernels`, because that needs the engine.
+//!
+//! ```
+//! let exercise = tinyllama_workbench::find("rmsnorm")?;
+//! assert!(exercise.text.contains("mean"));
+//! # Ok::<(), anyhow::Error>(())
+//! ```
 
 pub mod amd;
 pub mod check;
