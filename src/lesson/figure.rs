@@ -167,7 +167,6 @@ impl OutputFigure {
     }
 
     /// The values that the figure is made of; `None` for one that the document does not have.
-    #[cfg(test)]
     pub fn parts(&self, document: &Value) -> Vec<Option<Value>> {
         let paths = [Some(&self.path), self.over.as_ref()].into_iter().flatten();
         paths.map(|path| path.find(document)).collect()

@@ -61,7 +61,27 @@ mod tests {
     use super::*;
     use crate::{CollectOptions, KernelReport, Prediction, collect};
     use tinyllama_lesson::{Course, CourseSource};
+    use tinyllama_session::progress::PathProgress;
     use tinyllama_session::{Session, SessionLocation};
+
+    #[test]
+    fn the_path_is_on_the_card() {
+        let folder = tempfile::tempdir().unwrap();
+        let location = SessionLocation::new(folder.path(), "ada");
+        let course = Course::load(&CourseSource::BuiltIn).unwrap();
+        let mut session = Session::open(location.clone()).unwrap();
+        session.take_path(course.path("short").unwrap()).unwrap();
+        session
+            .skip_lesson(course.lesson("memory").unwrap(), "known")
+            .unwrap();
+        let taken = PathProgress::new(&course, session.state()).unwrap();
+        assert!(taken.steps_finished > 0);
+        drop(session);
+        let report = collect(&location, &course, CollectOptions::default()).unwrap();
+        assert_eq!(report.path.as_ref(), Some(&taken));
+        let card = card(&report);
+        assert!(card.contains(&taken.to_string()), "{card}");
+    }
 
     #[test]
     fn a_long_session_fits_on_one_screen_and_names_where_figures_are_from() {

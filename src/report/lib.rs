@@ -29,7 +29,7 @@ pub mod export;
 pub mod hand_in;
 pub mod html;
 pub mod junit;
-pub(crate) mod layout;
+pub mod layout;
 mod ratios;
 mod roofline;
 mod shown;

@@ -221,7 +221,7 @@ mod tests {
     fn measure(backend: &str, gpus: usize) -> (Option<RunEnergy>, f64) {
         let source = move || Some(Box::new(Steady(gpus)) as Box<dyn GpuStatusSource>);
         let mut meter = EnergyMeter::from_monitor(Monitor::start(source, Duration::from_millis(1)));
-        let count = |meter: &EnergyMeter| meter.monitor.readings().len();
+        let count = |meter: &EnergyMeter| meter.monitor.power("0", meter.begin).len();
         meter.on_event(&hello(backend));
         // In this test, the run's clock is that of the meter.
         let zero = meter.zero;

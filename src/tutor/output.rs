@@ -176,7 +176,7 @@ fn flattened(prefix: &str, row: &Value) -> Vec<(String, String)> {
 }
 
 /// Formats a value for a table.
-pub(crate) fn cell(value: &Value) -> Option<String> {
+pub fn cell(value: &Value) -> Option<String> {
     Some(shortened(&scalar(value)?, CELL))
 }
 

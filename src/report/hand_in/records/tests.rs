@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::tui::tests::script::test_course;
+use tinyllama_lesson::{Course, CourseSource};
 use tinyllama_session::chain;
 
 pub const NOON: &str = "2026-01-01T12:00:00Z";
@@ -31,6 +31,11 @@ pub fn log(damaged: bool, records: &[(u64, &str, Value)]) -> StoredLog {
     let log = StoredLog::parse(bytes.into(), Path::new("a log")).unwrap();
     assert_eq!(log.scan.records.len(), records.len());
     log
+}
+
+fn test_course() -> Course {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/course");
+    Course::load(&CourseSource::Folder(folder)).expect("the tests' course is sound")
 }
 
 fn found(log: StoredLog) -> RecordFindings {
