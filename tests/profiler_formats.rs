@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use tinyllama_profile::{Profile, StatisticKind, import};
+use tinyllama_base::Percentage;
 
 const COMPUTE_ANALYSIS: &str = "rocprof-compute analysis (text)";
 const COMPUTE_DATABASE: &str = "rocprof-compute analysis (SQLite)";
@@ -102,7 +103,7 @@ fn an_analysis_is_read_from_its_boxes_with_wrapped_names() {
     );
     assert_eq!(
         (flops.value, flops.peak, flops.percent_of_peak),
-        (Some(12.5), Some(22_630.4), Some(0.06))
+        (Some(12.5), Some(22_630.4), Some(Percentage(0.06)))
     );
     assert_eq!(profile.metrics[1].value, None, "N/A is not 0");
 }
@@ -154,7 +155,7 @@ fn an_analysis_is_read_from_its_database() {
                 m.kernel.as_deref(),
                 m.value,
                 m.peak,
-                m.percent_of_peak,
+                m.percent_of_peak.map(|it| it.0),
             )
         })
         .collect();

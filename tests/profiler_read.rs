@@ -6,6 +6,7 @@ mod samples;
 use std::path::{Path, PathBuf};
 
 use tinyllama_profile::{Import, Profile, StatisticKind, import};
+use tinyllama_base::Percentage;
 
 const ALLOCATION_TRACE: &str = "rocprofv3 allocations (CSV)";
 const API_TRACE: &str = "rocprofv3 API trace (CSV)";
@@ -512,7 +513,7 @@ fn the_call_tree_of_rocprof_sys_is_read() {
         (gradient.thread, gradient.depth, gradient.calls),
         (Some(0), 5, 76)
     );
-    assert_eq!(gradient.self_percent, Some(1.0));
+    assert_eq!(gradient.self_percent, Some(Percentage(1.0)));
 
     let import = import(&fixture("rocprof-sys/wall_clock_doc_L673.json")).unwrap();
     let total: f64 = import.profile.regions.iter().map(|r| r.total_s).sum();

@@ -38,8 +38,11 @@ fn hotspots_add_up_by_name() {
         ]
     );
     assert_eq!(found.total_ns, 96_160.0);
-    assert!(close(found.kernels[0].percent, 100.0 * 34_040.0 / 96_160.0));
-    let shares: f64 = found.kernels.iter().map(|k| k.percent).sum();
+    assert!(close(
+        found.kernels[0].percent.0,
+        100.0 * 34_040.0 / 96_160.0
+    ));
+    let shares: f64 = found.kernels.iter().map(|k| k.percent.0).sum();
     assert!(close(shares, 100.0));
 }
 
@@ -123,7 +126,7 @@ fn hotspots_of_a_summary_are_those_of_the_profiler() {
     assert_eq!(found.kernels[0].name, "JacobiIterationKernel");
     assert_eq!(found.kernels[0].mean_ns(), 517_647.434);
     // The profiler itself printed 42.56 %.
-    assert!((found.kernels[0].percent - 42.56).abs() < 0.005);
+    assert!((found.kernels[0].percent.0 - 42.56).abs() < 0.005);
 }
 
 /// One process has single launches, and the other only the profiler's summary. Both count, and figures in both forms

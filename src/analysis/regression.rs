@@ -8,7 +8,7 @@ pub use baseline::{Baseline, RunFigures};
 
 use super::relative::{RelativeTime, USUAL_MARGIN};
 use tinyllama_base::statistics::{BoundVerdict as Bound, Interval, Series, ratio_of_medians};
-use tinyllama_base::{named, percent};
+use tinyllama_base::{Share, named, percent};
 
 named! {
     /// A figure that is compared with the baseline.
@@ -170,8 +170,9 @@ fn with_spread(
             }),
         ),
     };
-    let [value, low, high, bound] =
-        [interval.value, interval.low, interval.high, bound].map(percent);
+    let [value, low, high, bound] = [interval.value, interval.low, interval.high, bound]
+        .map(Share)
+        .map(percent);
     let message =
         format!("{value} of the baseline ({low} to {high}); allowed: {side} {bound}{more}");
     (verdict, Some(interval.value), Some(interval), message)
@@ -196,8 +197,8 @@ fn exact(today: Option<f64>, baseline: Option<f64>, tolerance: f64) -> JudgedFig
     };
     let message = format!(
         "{} of the baseline ({today} for {baseline}); allowed: at most {}",
-        percent(ratio),
-        percent(1.0 + tolerance)
+        percent(Share(ratio)),
+        percent(Share(1.0 + tolerance))
     );
     (verdict, ratio.is_finite().then_some(ratio), None, message)
 }

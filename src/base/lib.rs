@@ -46,8 +46,8 @@ pub use statistics::{
 };
 pub use table::{Align, TableColumns, TextTable, push_wrapped, shortened, wrapped};
 pub use units::{
-    NOT_REPORTED, bytes_or_not, count, duration, factor, figure, human_bytes, milliseconds, moment,
-    number, number_or_not, or_not_reported, percent, plural, rate, rounded, same_number,
-    signed_percent, time, times, whole_percent,
+    NOT_REPORTED, Percentage, Share, bytes_or_not, count, duration, factor, figure, human_bytes,
+    milliseconds, moment, number, number_or_not, or_not_reported, percent, plural, rate, rounded,
+    same_number, signed_percent, time, times, whole_percent,
 };
 pub use untrusted::{HtmlWriter, plain, plain_lines};

@@ -1,5 +1,7 @@
 //! Formats numbers with their units. All tables and sentences use these functions.
 
+use serde::Serialize;
+
 /// Formats a time in nanoseconds with a suitable unit.
 pub fn time(ns: f64) -> String {
     match ns.abs() {
@@ -53,19 +55,41 @@ pub fn bytes(bytes: f64) -> String {
     }
 }
 
+/// A part of a whole, or a change of it: 0.25 is a quarter. A measured share may be above 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Share(pub f64);
+
+/// The same in hundredths, as most tools write it: 25 is a quarter. A type of its own, so that no formatter multiplies it
+/// by 100 again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize)]
+#[serde(transparent)]
+pub struct Percentage(pub f64);
+
+impl From<Percentage> for Share {
+    fn from(percentage: Percentage) -> Self {
+        Share(percentage.0 / 100.0)
+    }
+}
+
+impl From<Share> for Percentage {
+    fn from(share: Share) -> Self {
+        Percentage(100.0 * share.0)
+    }
+}
+
 /// Formats a measured share: 0.426 as `42.6 %`.
-pub fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
+pub fn percent(share: impl Into<Share>) -> String {
+    format!("{:.1} %", 100.0 * share.into().0)
 }
 
 /// Formats a share that somebody chose, or the progress of something: 0.95 as `95 %`.
-pub fn whole_percent(share: f64) -> String {
-    format!("{:.0} %", 100.0 * share)
+pub fn whole_percent(share: impl Into<Share>) -> String {
+    format!("{:.0} %", 100.0 * share.into().0)
 }
 
 /// Formats a change as a share: 0.032 as `+3.2 %`.
-pub fn signed_percent(share: f64) -> String {
-    format!("{:+.1} %", 100.0 * share)
+pub fn signed_percent(change: impl Into<Share>) -> String {
+    format!("{:+.1} %", 100.0 * change.into().0)
 }
 
 /// Formats the significant digits of a ratio.
@@ -212,8 +236,14 @@ mod tests {
         assert_eq!(milliseconds(21.456), "21.46 ms");
         assert_eq!(bytes(8.0 * 1024.0 * 1024.0), "8.0 MiB");
         assert_eq!(times(2.3149), "2.31x");
-        let shares = [percent(0.4264), whole_percent(0.95), signed_percent(0.03)];
-        assert_eq!(shares, ["42.6 %", "95 %", "+3.0 %"]);
+        let shares = [
+            percent(Share(0.4264)),
+            percent(Percentage(42.64)),
+            whole_percent(Share(0.95)),
+            signed_percent(Share(0.03)),
+        ];
+        assert_eq!(shares, ["42.6 %", "42.6 %", "95 %", "+3.0 %"]);
+        assert_eq!(Percentage::from(Share(0.5)), Percentage(50.0));
         assert_eq!(figure(0.0), "0");
         assert_eq!(figure(12.345), "12.35");
     }

@@ -12,7 +12,7 @@ use tinyllama_analysis::comparison::total_series;
 use tinyllama_analysis::{RunFailure, RunVariant};
 use tinyllama_base::statistics::{Finding, Series};
 use tinyllama_base::table::TableColumns;
-use tinyllama_base::{percent, signed_percent, times, whole_percent};
+use tinyllama_base::{Share, percent, signed_percent, times, whole_percent};
 use tinyllama_contract::flags::{RunSpec, UsageError};
 
 /// With more switches there would be more than 64 combinations.
@@ -111,11 +111,14 @@ fn page(found: &Ablation) -> AnalysisPage {
         .right("speed-up", |row| times(row.speedup));
     page.table(combinations);
     let scatter = found.scatter.map_or(String::new(), |scatter| {
-        format!("; equal runs in a round differ by {}", percent(scatter))
+        format!(
+            "; equal runs in a round differ by {}",
+            percent(Share(scatter))
+        )
     });
     page.table(effects("Effect of each switch", &found.main_effects).note(format!(
         "on over off, averaged over every state of the other switches; all intervals hold together with {}{scatter}",
-        whole_percent(found.confidence)
+        whole_percent(Share(found.confidence))
     )));
     chart(&mut page, &found.main_effects);
     if !found.interactions.is_empty() {
@@ -161,7 +164,7 @@ fn chart(page: &mut AnalysisPage, effects: &[SwitchEffect]) {
         let share = saved(effect);
         let glyph = if share >= 0.0 { '#' } else { '-' };
         let bar = bar(share.abs() / longest, 40, glyph);
-        let (name, saved) = (name(effect), signed_percent(share));
+        let (name, saved) = (name(effect), signed_percent(Share(share)));
         page.line(format_args!("  {name:<width$} {saved:>8} {bar}"));
     }
     page.line("  # time saved, - time lost");

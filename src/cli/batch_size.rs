@@ -12,7 +12,7 @@ use tinyllama_analysis::batch_size::{AS_GOOD, BatchSizeSearch, Bounds, Goal, Siz
 use tinyllama_analysis::comparison::{peak_bytes, step_ms};
 use tinyllama_analysis::{MeasuredRun, RunFailure, RunVariant};
 use tinyllama_base::table::TableColumns;
-use tinyllama_base::units::{human_bytes, number, whole_percent};
+use tinyllama_base::units::{Share, human_bytes, number, whole_percent};
 use tinyllama_contract::flags::{RunSpec, UsageError};
 
 /// Default steps of a trial: enough for a median, and few enough for a dozen trials.
@@ -171,11 +171,11 @@ impl BatchSizeArgs {
             ),
             (Some(best), Goal::Memory) => format!(
                 "\n{best} is the largest batch that stays within {} of the memory{beyond}.",
-                whole_percent(self.memory)
+                whole_percent(Share(self.memory))
             ),
             (Some(best), Goal::Throughput) => format!(
                 "\n{best} is the smallest batch within {} of the best throughput that was seen{beyond}.",
-                whole_percent(AS_GOOD)
+                whole_percent(Share(AS_GOOD))
             ),
         });
         page

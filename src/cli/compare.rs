@@ -22,7 +22,7 @@ use tinyllama_analysis::relative::USUAL_CONFIDENCE;
 use tinyllama_analysis::workshop::{self, ClaimComparison};
 use tinyllama_analysis::{MeasuredRun, RunVariant};
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{human_bytes, number, rate, whole_percent};
+use tinyllama_base::units::{Share, human_bytes, number, rate, whole_percent};
 use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_runs::folder;
 
@@ -208,8 +208,8 @@ fn times(comparison: &Comparison, rows: &[ComparisonRow], has_peers: bool) -> Te
         })
         .note(format!(
             "step ms: median of the runs' medians; speed-up: over the first row, with its {} interval; a difference under {} counts as none",
-            whole_percent(comparison.confidence),
-            whole_percent(comparison.margin)
+            whole_percent(Share(comparison.confidence)),
+            whole_percent(Share(comparison.margin))
         ))
         .notes(peers)
         .into()

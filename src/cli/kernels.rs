@@ -15,8 +15,8 @@ use super::analysis::AnalysisPage;
 use super::kernels_arch::{self, ArchArgs, KernelSelection};
 use super::print_result::{print_json, print_page, print_prose};
 use crate::emitted;
-use tinyllama_base::percent;
 use tinyllama_base::table::TableColumns;
+use tinyllama_base::{Share, percent};
 use tinyllama_contract::ElementType;
 use tinyllama_contract::flags::Dtype;
 use tinyllama_contract::flags::UsageError;
@@ -327,7 +327,7 @@ fn bench(args: &KernelsArgs) -> Result<Exit> {
         .right("ms", |row| format!("{:.4}", row.milliseconds))
         .right("GB/s", |row| format!("{:.0}", row.gigabytes_per_s))
         .right("GFLOP/s", |row| format!("{:.0}", row.gigaflops_per_s))
-        .right("of ceiling", |row| percent(row.of_ceiling));
+        .right("of ceiling", |row| percent(Share(row.of_ceiling)));
     let mut page = AnalysisPage::default();
     page.first_table(table);
     print_page(args.json, &rows, &page)

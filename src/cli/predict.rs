@@ -18,7 +18,7 @@ use tinyllama_analysis::ranks::{Link, WireTime};
 use tinyllama_analysis::{MeasuredRun, RunFailure, RunVariant};
 use tinyllama_base::file::inside;
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{bytes, milliseconds, percent, rate, rounded, signed_percent};
+use tinyllama_base::units::{Share, bytes, milliseconds, percent, rate, rounded, signed_percent};
 use tinyllama_contract::ElementType;
 use tinyllama_contract::event::Hello;
 use tinyllama_contract::flags::{RunSpec, UsageError};
@@ -355,8 +355,8 @@ fn page(found: &PredictDocument) -> AnalysisPage {
     };
     page.line(format_args!(
         "held-out error: {} in the median, {} at most (each size predicted by a model that had not seen it)",
-        percent(model.median_error),
-        percent(model.largest_error)
+        percent(Share(model.median_error)),
+        percent(Share(model.largest_error))
     ));
     if model.median_error > USEFUL_ERROR {
         page.line(
@@ -441,6 +441,6 @@ fn held_out(model: &TimeModel) -> TextTable {
         .right("layers", |row| row.config.layers.to_string())
         .right("measured ms", |row| format!("{:.3}", row.measured_ms))
         .right("predicted ms", |row| format!("{:.3}", row.predicted_ms))
-        .right("error", |row| signed_percent(row.error))
+        .right("error", |row| signed_percent(Share(row.error)))
         .into()
 }

@@ -14,7 +14,7 @@ use tinyllama_analysis::roofline::{CounterCheck, against_counters, of_run};
 use tinyllama_analysis::{MeasuredRun, RunVariant};
 use tinyllama_base::roofline::{Point, Roofline, svg, text};
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{bytes, figure, percent, rate};
+use tinyllama_base::units::{Share, bytes, figure, percent, rate};
 use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_profile::read::import;
 use tinyllama_runs::folder;
@@ -153,7 +153,7 @@ fn points(roofline: &Roofline) -> TextTable {
         .right("MB", |(_, row)| format!("{:.2}", row.bytes / 1e6))
         .right("FLOP/byte", |(_, row)| format!("{:.2}", row.intensity))
         .right("reached", |(_, row)| rate(row.flops_per_s, "FLOP"))
-        .right("of limit", |(_, row)| row.share.map(percent))
+        .right("of limit", |(_, row)| row.share.map(Share).map(percent))
         .left("bound by", |(_, row)| {
             row.bound.map(|bound| bound.to_string())
         });

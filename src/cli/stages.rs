@@ -19,7 +19,7 @@ use tinyllama_analysis::workshop::FIGURES;
 use tinyllama_analysis::{RunFailure, RunVariant};
 use tinyllama_base::clock::unix_time;
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{human_bytes, number, number_or_not, times, whole_percent};
+use tinyllama_base::units::{Share, human_bytes, number, number_or_not, times, whole_percent};
 use tinyllama_contract::event::Kernels;
 use tinyllama_profile::commands::{Tool, installed};
 use tinyllama_runs::folder;
@@ -219,7 +219,7 @@ fn measured(stages: &[StageResult], confidence: f64) -> TextTable {
         .right("over v1", |stage| speedup(&stage.row.relative_time))
         .note(format!(
             "times in ms; how many times faster, with {} intervals; stages 1 to 3 read their parts without waiting for the device",
-            whole_percent(confidence)
+            whole_percent(Share(confidence))
         ))
         .into()
 }

@@ -1,7 +1,7 @@
 //! Peak rates of a device, measured one at a time: products, copies, launches, waiting. `calibrate` stores them.
 
 use serde::{Deserialize, Serialize};
-use tinyllama_base::{DeviceFacts, Series, named, percent};
+use tinyllama_base::{DeviceFacts, Series, Share, named, percent};
 
 /// Everything measured on one device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,8 +44,12 @@ impl Sampled {
         if !(self.p10..=self.p90).contains(&self.median) {
             return Some("the value lies outside its own interval".into());
         }
-        (spread.is_nan() || spread > MOST_SPREAD)
-            .then(|| format!("repeats differ by {} of their median", percent(spread)))
+        (spread.is_nan() || spread > MOST_SPREAD).then(|| {
+            format!(
+                "repeats differ by {} of their median",
+                percent(Share(spread))
+            )
+        })
     }
 }
 

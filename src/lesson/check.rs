@@ -5,8 +5,8 @@ use super::step_reader::StepReader;
 use crate::{FIXED, Quantity, RunName, Term};
 use tinyllama_base::statistics::interval_of_median;
 use tinyllama_base::{
-    Basis, CompareError, Interval, Series, named, ratio_in_rounds, ratio_of_medians, statistics,
-    whole_percent,
+    Basis, CompareError, Interval, Series, Share, named, ratio_in_rounds, ratio_of_medians,
+    statistics, whole_percent,
 };
 use tinyllama_runs::Measurements;
 use tinyllama_runs::Metric;
@@ -439,7 +439,7 @@ impl CheckOutcome {
             let (low, high) = (unit.show(interval.low), unit.show(interval.high));
             format!(
                 " ({} interval {low} to {high}, {basis})",
-                whole_percent(interval.confidence)
+                whole_percent(Share(interval.confidence))
             )
         });
         let recorded = self.recorded.as_deref().map(label);

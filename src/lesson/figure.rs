@@ -9,7 +9,7 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::RunName;
-use tinyllama_base::{figure, milliseconds, percent, rate};
+use tinyllama_base::{Share, figure, milliseconds, percent, rate};
 use tinyllama_runs::MetricUnit;
 
 /// The source of commands' outputs.
@@ -193,7 +193,7 @@ pub fn show(value: &Value, unit: &str) -> String {
         "" => figure(number),
         "ms" => milliseconds(number),
         "B" => MetricUnit::Bytes.show(number),
-        "%" => percent(number),
+        "%" => percent(Share(number)),
         "x" => format!("{} times", figure(number)),
         "FLOP/s" => rate(number, "FLOP"),
         "B/s" => rate(number, "B"),

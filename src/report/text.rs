@@ -6,7 +6,8 @@ use crate::{
 };
 use tinyllama_analysis::parts::PartSum;
 use tinyllama_base::{
-    human_bytes, milliseconds, moment, number_or_not, or_not_reported, percent, plural, time, times,
+    Percentage, Share, human_bytes, milliseconds, moment, number_or_not, or_not_reported, percent,
+    plural, time, times,
 };
 use tinyllama_runs::Metric;
 use tinyllama_runs::{ENERGY, Joules};
@@ -258,7 +259,7 @@ pub fn work(work: &Work) -> ReportTable<PartSum> {
         .number("Device time", |part| milliseconds_or_not(part.device_ms))
         .number("FLOP/s", |part| or_not_reported(rate(part)))
         .number("Of its limit", |part| {
-            share(part).map_or("-".into(), percent)
+            share(part).map_or("-".into(), |share| percent(Share(share)))
         })
 }
 
@@ -304,7 +305,7 @@ pub fn hotspots(profile: &ProfileReport) -> ReportTable<&HotspotRow> {
         })
         .number("Calls", |row| row.calls)
         .number("Time", |row| time(row.total_ns))
-        .number("Share", |row| percent(row.percent / 100.0))
+        .number("Share", |row| percent(Percentage(row.percent)))
 }
 
 /// The runs whose counted work is shown, newest first.

@@ -1,7 +1,7 @@
 //! Formats what a run reports besides its steps: its data, tables of activations, and of a block in one launch.
 
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::{human_bytes, percent};
+use tinyllama_base::{Share, human_bytes, percent};
 use tinyllama_contract::event::{Activations, Block, Body, DataSource};
 
 /// The text of an event that is shown as text alone. `None` if every reader shows the event in its own way.
@@ -102,7 +102,7 @@ fn verdict(block: &Block) -> String {
         let faster = 1.0 / ratio;
         format!("is {faster:.1} times as fast as the {launches} launches of the schedule")
     };
-    let again = percent(block.recomputed_flops / block.flops);
+    let again = percent(Share(block.recomputed_flops / block.flops));
     let reads = block.weight_bytes_read / block.weight_bytes;
     let (working, units) = (
         block.thread_blocks.min(block.compute_units),

@@ -3,7 +3,7 @@
 use crate::MeasuredRun;
 use crate::parts::{by_kind, is_forward};
 use tinyllama_base::roofline::{Grain, Point};
-use tinyllama_base::{milliseconds, percent};
+use tinyllama_base::{Share, milliseconds, percent};
 use tinyllama_contract::event::{Kernel, Kernels, Parts};
 use tinyllama_contract::model::{Attention, Backward, ModelConfig, Projection, Recipe, Swiglu};
 use tinyllama_runs::Metric;
@@ -153,7 +153,7 @@ fn kernel_points(
     if all > 0.0 {
         notes.push(format!(
             "Kernels whose work can be counted from shapes take {} of the device time; kernels that burn fused are not among them.",
-            percent(known / all)
+            percent(Share(known / all))
         ));
     }
     groups

@@ -7,7 +7,7 @@ use crate::parts::is_forward;
 use crate::relative::{RelativeTime, USUAL_MARGIN, middle};
 use crate::runner::MeasuredRun;
 use tinyllama_base::statistics::{Finding, LEAST_RUNS, Series};
-use tinyllama_base::{named, percent};
+use tinyllama_base::{Share, named, percent};
 use tinyllama_runs::Metric;
 
 /// A first loss at least this many times that of a stage with small weights counts as an explosion.
@@ -160,7 +160,10 @@ impl Stages<'_> {
             Some(forward_kernels_ms(run, "swiglu")? / forward_kernels_ms(run, "")?)
         });
         if let Some(share) = share {
-            effect.text += &format!("; the kernel takes {} of its device time", percent(share));
+            effect.text += &format!(
+                "; the kernel takes {} of its device time",
+                percent(Share(share))
+            );
         }
         effect
     }
@@ -184,7 +187,7 @@ impl Stages<'_> {
         let time = RelativeTime::from_rounds(&total, &sums, self.confidence, 1.0 / ADDS_UP - 1.0);
         let shares = middle(&sums).zip(middle(&total));
         let text = |_: &str| {
-            let share = percent(shares.map_or(0.0, |(sum, total)| sum / total));
+            let share = percent(Share(shares.map_or(0.0, |(sum, total)| sum / total)));
             format!("forward, backward and optimizer of stage3 add up to {share} of its step")
         };
         let mut effect = relative(EffectId::MissingTime, time, text);

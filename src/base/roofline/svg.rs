@@ -1,7 +1,9 @@
 //! The diagram as SVG without scripts or fonts, as a separate file or as a part of a page.
 
 use super::{CeilingSource, RooflineLimit};
-use crate::{HtmlWriter as Text, Point, Roofline, RooflinePicture, milliseconds, percent, rate};
+use crate::{
+    HtmlWriter as Text, Point, Roofline, RooflinePicture, Share, milliseconds, percent, rate,
+};
 
 /// Width in units of the drawing.
 pub const WIDTH: f64 = 760.0;
@@ -76,7 +78,7 @@ pub fn drawing(picture: &RooflinePicture<'_>) -> (f64, String) {
 
 fn point_text(letter: char, point: &Point) -> String {
     let share = point.share.map_or(String::new(), |share| {
-        format!(", {} of its limit", percent(share))
+        format!(", {} of its limit", percent(Share(share)))
     });
     let rate = rate(point.flops_per_s, "FLOP");
     format!(

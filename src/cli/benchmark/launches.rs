@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::cli::analysis::{Analysis, AnalysisPage, AnalysisResult};
 use tinyllama_analysis::calibration::{Calibration, Level};
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{number, percent};
+use tinyllama_base::units::{Share, number, percent};
 use tinyllama_contract::flags::TrainingArgs;
 use tinyllama_engine::model::Weights;
 use tinyllama_engine::targets::v4::{
@@ -154,7 +154,7 @@ impl DeviceLimits {
 impl LaunchRow {
     /// The lower limit's share of the measured time.
     fn floor_share(&self) -> Option<String> {
-        self.floor_us.map(|floor| percent(floor / self.us))
+        self.floor_us.map(|floor| percent(Share(floor / self.us)))
     }
 }
 

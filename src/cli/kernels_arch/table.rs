@@ -11,7 +11,7 @@ use crate::cli::Exit;
 use crate::cli::print_result::print_document;
 use crate::emitted::budget;
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::number;
+use tinyllama_base::units::{Percentage, number};
 use tinyllama_contract::flags::UsageError;
 use tinyllama_workbench::compiled::facts::{self, Facts, KernelFacts, RECORDED_ARCHITECTURES};
 
@@ -91,7 +91,7 @@ struct KernelFactsRow<'a> {
     #[serde(flatten)]
     kernel: &'a KernelFacts,
     waves_per_simd: Option<f64>,
-    occupancy_percent: Option<f64>,
+    occupancy_percent: Option<Percentage>,
     limited_by: Option<String>,
 }
 

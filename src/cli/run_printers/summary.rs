@@ -1,6 +1,8 @@
 //! The summary at the end of a run.
 
-use tinyllama_base::units::{human_bytes, milliseconds, number_or_not, or_not_reported, percent};
+use tinyllama_base::units::{
+    Share, human_bytes, milliseconds, number_or_not, or_not_reported, percent,
+};
 use tinyllama_contract::event::{Spread, Summary};
 
 pub(super) fn summary_text(summary: &Summary) -> String {
@@ -119,7 +121,7 @@ fn unsynchronised_text(summary: &Summary) -> String {
             "  the parts add up to {parts:.2} of {total:.2} ms: {:.2} ms ({}) of the step are in none of them,\n  \
              because their clock did not wait for the device",
             total - parts,
-            percent(1.0 - parts / total)
+            percent(Share(1.0 - parts / total))
         ),
         _ => "  times come from the host's clock, which did not wait for the device: they are not the device's times"
             .into(),

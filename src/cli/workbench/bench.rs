@@ -14,7 +14,7 @@ use crate::learner_kernels::gpu;
 use tinyllama_analysis::calibration::Calibration;
 use tinyllama_base::device_facts::DeviceFacts;
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::{or_not_reported, percent};
+use tinyllama_base::{Share, or_not_reported, percent};
 use tinyllama_contract::ceilings::{DeviceCeilings, Level};
 use tinyllama_contract::flags::UsageError;
 use tinyllama_engine::device::ceilings;
@@ -139,7 +139,7 @@ fn show(exercise: &Exercise, device: &str, timed: &[TimedKernel], notes: &[Strin
         .right("GB/s", |one| format!("{:.0}", one.gigabytes_per_s))
         .right("GFLOP/s", |one| format!("{:.0}", one.gigaflops_per_s))
         .right("of ceiling", |one| {
-            or_not_reported(one.of_ceiling.map(percent))
+            or_not_reported(one.of_ceiling.map(Share).map(percent))
         })
         .right("registers", |one| {
             one.registers.map(|count| count.to_string())

@@ -1,6 +1,7 @@
 //! Single records of what happened on the machine, and figures that a tool derived from them.
 
 use serde::Serialize;
+use tinyllama_base::units::Percentage;
 
 use super::{LaneId, NameId, ProcessId, VariantId};
 
@@ -127,6 +128,12 @@ pub struct ApiCall {
     pub time: TimeSpan,
 }
 
+/// Returns whether a domain has the markers of programs (ROCTx), not calls of a library.
+pub fn is_marker_domain(domain: &str) -> bool {
+    let domain = domain.to_ascii_uppercase();
+    domain.contains("MARKER") || domain.contains("ROCTX")
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryAllocation {
     pub operation: NameId,
@@ -184,8 +191,8 @@ pub struct CallRegion {
     pub mean_s: f64,
     pub min_s: Option<f64>,
     pub max_s: Option<f64>,
-    /// Percent of the node's time that was not spent in nodes below it.
-    pub self_percent: Option<f64>,
+    /// Part of the node's time that was not spent in nodes below it.
+    pub self_percent: Option<Percentage>,
 }
 
 /// A device that the profiler saw.
@@ -257,7 +264,7 @@ pub struct ProfilerMetric {
     pub value: Option<f64>,
     pub unit: String,
     pub peak: Option<f64>,
-    pub percent_of_peak: Option<f64>,
+    pub percent_of_peak: Option<Percentage>,
     pub kernel: Option<String>,
 }
 

@@ -7,7 +7,7 @@ use super::report::totals;
 use crate::model::{Profile, ReplayPass, StatisticKind};
 use crate::name;
 use tinyllama_base::table::{TableColumns, TextTable, shortened};
-use tinyllama_base::units::{figure, percent};
+use tinyllama_base::units::{Percentage, figure, percent};
 
 /// A counter over the launches of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -150,7 +150,7 @@ fn table(kernel: &KernelCounters, name: &str) -> TextTable {
     let columns = TableColumns::titled(title, &derived)
         .left("metric", |(metric, _)| metric.name.to_owned())
         .right("mean a launch", |(metric, value)| match metric.unit {
-            "%" => percent(value / 100.0),
+            "%" => percent(Percentage(*value)),
             unit => format!("{} {unit}", figure(*value)).trim().to_owned(),
         })
         .left("good", |(metric, value)| verdict(metric.good, *value));
@@ -165,7 +165,7 @@ fn table(kernel: &KernelCounters, name: &str) -> TextTable {
     for (metric, value) in &derived {
         let computed = kernel.computed(metric).filter(|computed| computed > value);
         if let Some(computed) = computed {
-            let (name, computed) = (metric.name, percent(computed / 100.0));
+            let (name, computed) = (metric.name, percent(Percentage(computed)));
             table.note(format!(
                 "{name}: its counters give {computed}, which happens if they were not collected in the same launches"
             ));

@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::name;
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{figure, or_not_reported, percent, time};
+use tinyllama_base::units::{Percentage, figure, or_not_reported, percent, time};
 use tinyllama_contract::ranges;
 
 /// The rule that decides which launches count as one kernel.
@@ -42,7 +42,7 @@ pub struct Hotspot {
     pub min_ns: Option<f64>,
     pub max_ns: Option<f64>,
     /// Share of the time of all kernels. Kernels that overlap count twice.
-    pub percent: f64,
+    pub percent: Percentage,
     /// Number of launch shapes in this line. 0 if the file has only a summary.
     pub variants: usize,
 }
@@ -81,10 +81,10 @@ pub fn hotspots(profile: &Profile, group: GroupBy, parts: &KernelParts) -> Hotsp
         counted_steps(profile).filter(|_| !found.from_summary && found.summarised.is_empty());
     for kernel in &mut found.kernels {
         kernel.calls_per_step = steps.map(|steps| kernel.calls as f64 / steps as f64);
-        kernel.percent = match found.total_ns {
+        kernel.percent = Percentage(match found.total_ns {
             total if total > 0.0 => 100.0 * kernel.total_ns / total,
             _ => 0.0,
-        };
+        });
         kernel.part = parts.part_of(&kernel.name);
     }
     found.kernels.sort_by(|a, b| {
@@ -206,7 +206,7 @@ impl Hotspots {
             .right("mean", |kernel| time(kernel.mean_ns()))
             .right("min", |kernel| or_not_reported(kernel.min_ns.map(time)))
             .right("max", |kernel| or_not_reported(kernel.max_ns.map(time)))
-            .right("share", |kernel| percent(kernel.percent / 100.0));
+            .right("share", |kernel| percent(kernel.percent));
         let any = |has: fn(&Hotspot) -> bool| self.kernels.iter().any(has);
         if any(|kernel| kernel.calls_per_step.is_some()) {
             columns = columns.right("calls a step", |kernel| {
@@ -236,7 +236,7 @@ impl Hotspots {
         let mut table = TextTable::from(columns);
         if self.kernels.len() > limit {
             let rest = &self.kernels[limit..];
-            let share = percent(rest.iter().map(|kernel| kernel.percent / 100.0).sum());
+            let share = percent(Percentage(rest.iter().map(|kernel| kernel.percent.0).sum()));
             table.note(format!("{} more kernels take {share}", rest.len()));
         }
         if let untimed @ 1.. = self.untimed {

@@ -7,7 +7,7 @@ use super::launches::is_marker;
 use crate::model::{NameId, ProcessId, Profile, TimeSpan};
 use crate::name;
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{NOT_REPORTED, percent, plural, time};
+use tinyllama_base::units::{NOT_REPORTED, Share, percent, plural, time};
 
 /// Nanoseconds that a device may take between a launch, or the end of the kernel before it, and the start of a kernel. On
 /// gfx1100 a dependent kernel of a HIP graph costs 3.9 us (ROCm/rocm-systems#10834).
@@ -348,7 +348,7 @@ pub fn tables(profile: &Profile) -> Vec<TextTable> {
     let short = |kernel: NameId| name::short(profile.name(kernel)).to_owned();
     let sums = idle.sums();
     let whole = idle.whole();
-    let share = |part: i64, of: i64| percent(part as f64 / of.max(1) as f64);
+    let share = |part: i64, of: i64| percent(Share(part as f64 / of.max(1) as f64));
     let causes: Vec<usize> = (0..CAUSES.len()).collect();
     let title = format!(
         "Idle time of {} by cause: {} of {}, {}",

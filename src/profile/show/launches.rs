@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::model::{ApiCall, ProcessId, Profile, TimeSpan};
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{or_not_reported, percent, time};
+use tinyllama_base::units::{Share, or_not_reported, percent, time};
 
 /// Median, spread and sum of a set of durations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -154,7 +154,7 @@ impl LaunchOverhead {
             .right("total", |line| figure(line.1, |d| time(d.total_ns)));
         let mut table = TextTable::from(columns);
         if let Some(share) = self.gap_share {
-            let share = percent(share);
+            let share = percent(Share(share));
             table.note(format!("the queues stood still for {share} of their time"));
         }
         if let count @ 1.. = self.overlapping {

@@ -15,7 +15,9 @@ use crate::model::Profile;
 use crate::name;
 use tinyllama_base::Expression;
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{NOT_REPORTED, bytes, figure, or_not_reported, percent, time};
+use tinyllama_base::units::{
+    NOT_REPORTED, Percentage, bytes, figure, or_not_reported, percent, time,
+};
 
 /// A family of GPUs with its levels.
 #[derive(Deserialize)]
@@ -43,7 +45,7 @@ static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
 });
 
 /// From this share of a ceiling on, the level nearest to it is called the limit. A rule of thumb.
-const LIMITS: f64 = 60.0;
+const LIMITS: Percentage = Percentage(60.0);
 
 /// A figure with its formula.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,8 +69,8 @@ pub struct MemoryLevel {
     pub rate: Option<f64>,
     /// GB/s, and where the figure comes from.
     pub ceiling: Option<(f64, String)>,
-    /// Per cent of the ceiling.
-    pub used: Option<f64>,
+    /// Of the ceiling.
+    pub used: Option<Percentage>,
 }
 
 /// The hierarchy with the figures of one kernel.
@@ -98,7 +100,7 @@ fn chart(profile: &Profile, kernel: &KernelCounters, name: &str) -> MemoryChart 
     let levels = definitions(gpu, kernel).iter();
     let levels: Vec<_> = levels.map(|it| level(it, profile, kernel)).collect();
     let used = levels.iter().enumerate();
-    let used = used.filter_map(|(at, level)| Some((at, level.used.filter(|used| *used > 0.0)?)));
+    let used = used.filter_map(|(at, level)| Some((at, level.used.filter(|used| used.0 > 0.0)?)));
     let launches = kernel.launches;
     let each = kernel
         .mean_ns
@@ -106,7 +108,9 @@ fn chart(profile: &Profile, kernel: &KernelCounters, name: &str) -> MemoryChart 
     let gpu = if gpu.is_empty() { "a GPU" } else { gpu };
     MemoryChart {
         title: format!("{name} on {gpu}: {launches} launches of {each}"),
-        nearest: used.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at),
+        nearest: used
+            .max_by(|a, b| a.1.0.total_cmp(&b.1.0))
+            .map(|(at, _)| at),
         levels,
     }
 }
@@ -148,7 +152,7 @@ fn level(it: &'static Definition, profile: &Profile, kernel: &KernelCounters) ->
         shares: figures(&it.share),
         used: rate
             .zip(ceiling.as_ref())
-            .map(|(rate, (most, _))| 100.0 * rate / most),
+            .map(|(rate, (most, _))| Percentage(100.0 * rate / most)),
         traffic,
         rate,
         ceiling,
@@ -219,7 +223,7 @@ impl MemoryLevel {
     pub fn used_text(&self) -> String {
         match (&self.ceiling, self.used) {
             (Some((most, _)), Some(used)) => {
-                format!("{} of {} GB/s", percent(used / 100.0), figure(*most))
+                format!("{} of {} GB/s", percent(used), figure(*most))
             }
             (Some((most, _)), None) => format!("of {} GB/s", figure(*most)),
             (None, _) => "no ceiling reported".into(),
@@ -230,7 +234,7 @@ impl MemoryLevel {
     pub fn share_text(&self) -> String {
         let shares = self.shares.iter();
         itertools::join(
-            shares.map(|it| format!("{} {}", it.name, it.text(|it| percent(it / 100.0)))),
+            shares.map(|it| format!("{} {}", it.name, it.text(|it| percent(Percentage(it))))),
             ", ",
         )
     }
@@ -300,9 +304,7 @@ impl MemoryChart {
                 or_not_reported(sum(&it.traffic).map(bytes))
             })
             .right("rate", |(_, it)| it.rate_text())
-            .right("of ceiling", |(_, it)| {
-                it.used.map(|used| percent(used / 100.0))
-            })
+            .right("of ceiling", |(_, it)| it.used.map(percent))
             .left("hits and more", |(_, it)| it.share_text())
             .left("", |(at, _)| {
                 Some(self.mark(*at).to_owned()).filter(|mark| !mark.is_empty())
@@ -346,7 +348,7 @@ mod tests {
         // 524 288 accesses of 64 bytes; half of them go on to L2.
         near(l1.rate, 33_554_432.0 / 17_440.0);
         near(l1.shares[0].value, 50.0);
-        near(l1.used, 100.0 * 1924.0 / 9226.73);
+        near(l1.used.map(|it| it.0), 100.0 * 1924.0 / 9226.73);
         near(l2.rate, 16_777_216.0 / 17_440.0);
         // Hits 72 935, 69 652, 70 029; misses 131 081, 131 083, 131 082.
         near(l2.shares[0].value, 100.0 * 70_872.0 / 201_954.0);
@@ -354,7 +356,7 @@ mod tests {
         near(hbm.traffic[0].value, 64.0 * 393_259.0 / 3.0);
         near(hbm.traffic[1].value, 64.0 * 313_257.0 / 3.0);
         near(hbm.rate, 864.3);
-        near(hbm.used, 62.23);
+        near(hbm.used.map(|it| it.0), 62.23);
         near(hbm.shares[0].value, 99.997);
         assert_eq!((chart.nearest, chart.mark(3)), (Some(3), "limits"));
         // No lane used LDS, so its conflicts are 0 of 0.

@@ -7,7 +7,7 @@ use crate::name;
 use tinyllama_base::architecture::{self, Architecture, MAX_BARRIERS};
 use tinyllama_base::named;
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{or_not_reported, percent};
+use tinyllama_base::units::{Percentage, or_not_reported, percent};
 
 named! {
     /// The resource that limits the number of waves.
@@ -35,8 +35,9 @@ pub struct Occupancy {
 
 impl Occupancy {
     /// From 0 to 100.
-    pub fn percent(&self) -> f64 {
-        100.0 * f64::from(self.waves_per_compute_unit) / f64::from(self.max_waves_per_compute_unit)
+    pub fn percent(&self) -> Percentage {
+        let most = f64::from(self.max_waves_per_compute_unit);
+        Percentage(100.0 * f64::from(self.waves_per_compute_unit) / most)
     }
 }
 
@@ -165,9 +166,7 @@ pub fn table(profile: &Profile, limit: usize) -> TextTable {
         .right("LDS", |kernel| {
             or_not_reported(launch(kernel).lds.map(|bytes| bytes.to_string()))
         })
-        .right("occupancy", |kernel| {
-            percent(kernel.occupancy.percent() / 100.0)
-        })
+        .right("occupancy", |kernel| percent(kernel.occupancy.percent()))
         .left("limited by", |kernel| kernel.occupancy.limiter.to_string())
         .right("waves / device", |kernel| {
             or_not_reported(kernel.waves.map(|waves| match kernel.resident {
@@ -202,7 +201,7 @@ mod tests {
 
     fn occupancy_of(variant: LaunchVariant, architecture: &str) -> (f64, Limiter) {
         let occupancy = occupancy(&variant, architecture::find(architecture).unwrap()).unwrap();
-        (occupancy.percent(), occupancy.limiter)
+        (occupancy.percent().0, occupancy.limiter)
     }
 
     /// Each case is computed by hand.

@@ -208,7 +208,7 @@ pub fn metrics(profile: &Profile, limit: usize) -> TextTable {
         .iter()
         .filter(|metric| metric.value.is_some())
         .collect();
-    let share = |metric: &ProfilerMetric| metric.percent_of_peak.unwrap_or(-1.0);
+    let share = |metric: &ProfilerMetric| metric.percent_of_peak.map_or(-1.0, |of_peak| of_peak.0);
     metrics.sort_by(|a, b| share(b).total_cmp(&share(a)));
     let title = "Metrics of rocprof-compute, nearest to their peak first";
     let columns = TableColumns::titled(title, &metrics)

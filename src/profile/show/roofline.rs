@@ -6,7 +6,7 @@ use crate::model::{MeasuredCeiling, Profile};
 use crate::name;
 use tinyllama_base::roofline::{CeilingSource, Ceilings, Grain, Point, Roof, Roofline};
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{bytes, figure, percent};
+use tinyllama_base::units::{Share, bytes, figure, percent};
 
 /// Points of kernels with known time whose counters give operations and bytes.
 pub fn points(profile: &Profile) -> Vec<Point> {
@@ -94,7 +94,7 @@ pub fn table(profile: &Profile) -> TextTable {
     .right("FLOP/byte", |point| figure(point.intensity))
     .right("GFLOP/s", |point| figure(point.flops_per_s / 1e9))
     .right("GB/s", |point| figure(point.bytes_per_s / 1e9))
-    .right("of limit", |point| point.share.map(percent))
+    .right("of limit", |point| point.share.map(Share).map(percent))
     .left("bound by", |point| {
         point.bound.map(|bound| bound.to_string())
     })

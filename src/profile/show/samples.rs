@@ -7,7 +7,7 @@ use super::report::with_rest;
 use crate::model::{InstructionSamples, NameId, Profile};
 use crate::name;
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::percent;
+use tinyllama_base::units::{Share, percent};
 use tinyllama_base::untrusted;
 
 /// Samples with the same key, the most frequent key first.
@@ -96,7 +96,7 @@ fn with_counts<'a, K: 'a>(
         .notes(kind.notes)
         .right(kind.column, |it| it.samples.to_string())
         .right("share", move |it| {
-            percent(it.samples as f64 / all.max(1) as f64)
+            percent(Share(it.samples as f64 / all.max(1) as f64))
         })
         .left("waits for", move |it| {
             let (stall, samples) = it.stalls.iter().max_by_key(|(_, samples)| **samples)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::model::{NameId, ProcessId, Profile, TimeSpan, TraceLane};
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{or_not_reported, percent, time};
+use tinyllama_base::units::{Share, or_not_reported, percent, time};
 
 /// A bar of the timeline.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -161,7 +161,7 @@ pub fn table(profile: &Profile) -> TextTable {
         .right("span", |device| time(device.span.duration() as f64))
         .right("busy", |device| time(device.busy_ns as f64))
         .right("idle", |device| {
-            or_not_reported(device.idle_share().map(percent))
+            or_not_reported(device.idle_share().map(Share).map(percent))
         })
         .right("gaps", |device| device.gaps.len().to_string());
     columns.into()

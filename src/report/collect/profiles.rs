@@ -85,7 +85,7 @@ fn profile(runs: &FinishedRuns, run: &str, folder: &Path) -> Option<ProfileRepor
             part: kernel.part,
             calls: kernel.calls,
             total_ns: kernel.total_ns,
-            percent: kernel.percent,
+            percent: kernel.percent.0,
         });
     report(rows.collect(), found.total_ns, notes)
 }

@@ -6,7 +6,7 @@ use super::ceilings;
 use crate::document::Samples;
 use crate::{Device, RunReport, StepTime, Work, text};
 use tinyllama_analysis::calibration::Calibration;
-use tinyllama_base::{Series, whole_percent};
+use tinyllama_base::{Series, Share, whole_percent};
 use tinyllama_contract::{Hello, Parts};
 use tinyllama_lesson::case::fix_of;
 use tinyllama_runs::Metric;
@@ -63,7 +63,7 @@ fn of_run(
     if let Some(time) = step_time.filter(|time| time.spread > NOISY) {
         warnings.push(format!(
             "Noisy: the middle four fifths of its steps spread over {} of the median.",
-            whole_percent(time.spread)
+            whole_percent(Share(time.spread))
         ));
     }
     let synchronized = finished.synchronized;

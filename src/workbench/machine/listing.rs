@@ -16,7 +16,7 @@ use super::super::problem::PreparedCase;
 use super::super::text::finding_lines;
 use super::{execute, program};
 use crate::compiled::compiler::Compiler;
-use tinyllama_base::percent;
+use tinyllama_base::{Share, percent};
 
 const WIDTH: usize = 80;
 
@@ -214,7 +214,7 @@ impl Listing {
             format!(
                 "{:<10} {count:>9} {:>7}  {bar}",
                 group.name(),
-                percent(share)
+                percent(Share(share))
             )
         };
         let mut lines = vec!["By group".to_owned()];

@@ -8,6 +8,7 @@ use crate::name;
 use crate::read::database::Database;
 use crate::read::fields::{Field, FieldSource};
 use crate::read::{FileImport, RowCount};
+use tinyllama_base::units::Percentage;
 
 pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprof-compute analysis (SQLite)",
@@ -81,7 +82,7 @@ impl MetricIndex {
         let metric = &mut metrics[place];
         match (is_peak, is_share) {
             (true, _) => metric.peak = value,
-            (_, true) => metric.percent_of_peak = value,
+            (_, true) => metric.percent_of_peak = value.map(Percentage),
             _ => (metric.value, metric.unit) = (value, unit),
         }
         Ok(())

@@ -9,6 +9,7 @@ use crate::name;
 use crate::read::table::shown;
 use crate::read::text_table::cells;
 use crate::read::{FileImport, RowCount};
+use tinyllama_base::units::Percentage;
 
 pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprof-compute analysis (text)",
@@ -168,7 +169,7 @@ impl TableRow {
             value: self.number(&["Avg", "Value", "Mean"]).unwrap_or(None),
             unit: self.cell(&["Unit"]).unwrap_or_default().to_owned(),
             peak: self.number(&["Peak"]).unwrap_or(None),
-            percent_of_peak: self.number(&shares).unwrap_or(None),
+            percent_of_peak: self.number(&shares).unwrap_or(None).map(Percentage),
             kernel: None,
         };
         profile.metrics.push(metric);

@@ -7,6 +7,7 @@ use crate::model::CallRegion;
 use crate::read::damage::{Damage, FileLocation};
 use crate::read::table::shown;
 use crate::read::{FileImport, RowCount};
+use tinyllama_base::units::Percentage;
 
 pub const TEXT: ProfileFormat = ProfileFormat {
     name: "rocprof-sys call tree (text)",
@@ -80,7 +81,7 @@ fn node(line: &str) -> Result<CallRegion, (u64, String)> {
         mean_s: number(mean)? * scale,
         min_s: Some(number(min)? * scale),
         max_s: Some(number(max)? * scale),
-        self_percent: Some(number(own)?),
+        self_percent: Some(Percentage(number(own)?)),
     })
 }
 

@@ -7,7 +7,7 @@ use signal_hook::low_level::signal_name;
 use super::state::RunState;
 use crate::tui::markdown::wrap::NO_BREAK;
 use crate::tui::{Theme, bar, both_ends, cut, duration, paragraph, width};
-use tinyllama_base::whole_percent;
+use tinyllama_base::{Share, whole_percent};
 use tinyllama_contract::{FailureCode, PhaseName};
 use tinyllama_session::RunExit;
 use tinyllama_tutor_core::{RunEnding, say};
@@ -111,7 +111,7 @@ fn progress(state: &RunState, wide: u16, theme: &Theme) -> Line<'static> {
                 Span::raw(" "),
                 Span::styled(full, theme.accent()),
                 Span::styled(empty, theme.muted()),
-                Span::raw(format!(" {}", whole_percent(share))),
+                Span::raw(format!(" {}", whole_percent(Share(share)))),
             ]);
             let text = text.trim_start_matches([',', ' ']).to_owned();
             if !text.is_empty() {

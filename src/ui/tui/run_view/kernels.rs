@@ -10,7 +10,7 @@ use crate::tui::{
     Cell, Cursor, Pane, PanelCommand, TableView, Theme, Tone, count, milliseconds, name_lines,
     paragraph, plain_number,
 };
-use tinyllama_base::{Align, percent};
+use tinyllama_base::{Align, Share, percent};
 use tinyllama_contract::{Kernel, Kernels};
 use tinyllama_runs::MetricUnit;
 use tinyllama_tutor_core::PanelAction;
@@ -279,7 +279,7 @@ fn kernels_table(rows: &[KernelRow]) -> TableView {
 }
 
 fn share(ms: Option<f64>, total: f64) -> Option<String> {
-    Some(percent(ms.filter(|_| total > 0.0)? / total))
+    Some(percent(Share(ms.filter(|_| total > 0.0)? / total)))
 }
 
 #[derive(Default)]

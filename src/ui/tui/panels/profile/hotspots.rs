@@ -70,14 +70,14 @@ impl HotspotTable {
         }
         let longest = kernels
             .iter()
-            .map(|kernel| kernel.percent)
+            .map(|kernel| kernel.percent.0)
             .fold(0.0, f64::max);
         for kernel in kernels {
-            let share = kernel.percent / longest.max(1e-9);
+            let share = kernel.percent.0 / longest.max(1e-9);
             let bar = theme.glyphs.bar[0].repeat((share * BAR as f64).round() as usize);
             let mut row = vec![
                 Cell::from(kernel.name.as_str()),
-                percent(kernel.percent / 100.0).into(),
+                percent(kernel.percent).into(),
                 Cell::new(bar, Tone::Emphasis),
                 time(kernel.total_ns).into(),
                 grouped(kernel.calls).into(),

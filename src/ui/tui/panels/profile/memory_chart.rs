@@ -5,6 +5,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::tui::markdown::wrap::hanging;
 use crate::tui::{Cursor, Pane, Panel, PanelCommand, Snippet, TableView, bar, cut, paragraph};
+use tinyllama_base::Share;
 use tinyllama_base::table::TextTable;
 use tinyllama_profile::show::memory_chart::MemoryChart;
 use tinyllama_tutor_core::PanelAction;
@@ -75,7 +76,7 @@ impl Panel for MemoryChartPanel {
                 theme.emphasis()
             };
             let name = Span::styled(format!("{name:NAME$}"), named);
-            let (full, empty) = bar(level.used.unwrap_or(0.0) / 100.0, room, theme);
+            let (full, empty) = bar(Share::from(level.used.unwrap_or_default()).0, room, theme);
             let figures = format!(" {:>RATE$}  {}", level.rate_text(), level.used_text());
             let lead = format!("{trunk}{:NAME$} ", "");
             let more = format!("{}; {}", level.share_text(), level.traffic_text());

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use ratatui::text::{Line, Span as Styled};
 
 use crate::tui::{Pane, Panel, PanelCommand, Theme, cut, paragraph, width};
-use tinyllama_base::{percent, time};
+use tinyllama_base::{Share, percent, time};
 use tinyllama_profile::model::Profile;
 use tinyllama_profile::read::Import;
 use tinyllama_profile::show::timeline::{
     Activity, TimelineRow, TimelineSpan, activity, device_label, rows,
 };
 use tinyllama_tutor_core::PanelAction;
+use tinyllama_base::{Share, percent, time};
 
 /// Columns of a row's label at most.
 const LABEL: usize = 22;
@@ -167,7 +168,9 @@ impl Timeline {
         let profile = &self.import.profile;
         let mut lines = vec![Line::default()];
         for activity in &self.activities {
-            let idle = activity.idle_share().map_or_else(String::new, percent);
+            let idle = activity
+                .idle_share()
+                .map_or_else(String::new, |share| percent(Share(share)));
             let text = format!(
                 "{}: idle {idle} of {} between its first kernel and its last, in {} gaps",
                 device_label(profile, activity.process, activity.agent),

@@ -11,7 +11,7 @@ use crate::tui::{
     Effect, Effects, Handler, KeyBinding, Message, Model, Pane, Panel, PanelCommand, Scroll,
     Snippet, TaskContext, both_ends,
 };
-use tinyllama_base::whole_percent;
+use tinyllama_base::{Share, whole_percent};
 use tinyllama_report as report;
 use tinyllama_report::export::ReportFormat;
 use tinyllama_report::{Report, export, markdown as text};
@@ -66,7 +66,7 @@ impl Panel for ReportPanel {
         let first = self.scroll.first(lines.len(), room);
         let place = match lines.len().saturating_sub(room) {
             0 => "all of it".to_owned(),
-            last => whole_percent(first as f64 / last as f64),
+            last => whole_percent(Share(first as f64 / last as f64)),
         };
         let path = format!("To be written to {}", self.path.display());
         let theme = pane.theme;

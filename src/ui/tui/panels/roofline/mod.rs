@@ -13,7 +13,7 @@ use crate::tui::{
     PlotShape, Scale, TableView, Tabs, Theme, Tone, paragraph, plain_number,
 };
 use tinyllama_base::roofline::{CeilingSource, Grain, RooflineLimit};
-use tinyllama_base::{Align, Ceiling, Point, Roofline, percent};
+use tinyllama_base::{Align, Ceiling, Point, Roofline, Share, percent};
 use tinyllama_tutor_core::PanelAction;
 
 /// The picture and the table become two sections if they do not fit together.
@@ -66,7 +66,7 @@ impl RooflinePanel {
                     _ if share >= 0.6 => Tone::Good,
                     _ => Tone::Plain,
                 };
-                Cell::new(percent(share), tone)
+                Cell::new(percent(Share(share)), tone)
             });
             table.rows.push(vec![
                 format!("{} {}", letter.unwrap_or(' '), name(point)).into(),
@@ -153,7 +153,7 @@ impl RooflinePanel {
         let Some(judgement) = self.roofline.ceilings.judge(point) else {
             return format!("{name}: no ceiling to compare it with.");
         };
-        let reached = percent(judgement.share);
+        let reached = percent(Share(judgement.share));
         let (label, source) = (&judgement.ceiling.label, judgement.ceiling.source);
         match judgement.bound {
             RooflineLimit::Overhead => format!(

@@ -7,7 +7,7 @@ use crate::tui::panels::text::{labelled, plus_minus};
 use crate::tui::run_view::gpu::Chosen;
 use crate::tui::run_view::measured::measured;
 use crate::tui::{NOT_REPORTED, bar, count, width};
-use tinyllama_base::{human_bytes, percent, whole_percent};
+use tinyllama_base::{Percentage, Share, human_bytes, percent, whole_percent};
 use tinyllama_profile::live::GpuStatus;
 use tinyllama_runs::Metric;
 
@@ -76,7 +76,7 @@ impl FigurePage<'_> {
             return;
         };
         let share = reserved.or(in_use).unwrap_or(0) as f64 / all.max(1) as f64;
-        let text = format!(" {} of {}", percent(share), human_bytes(all));
+        let text = format!(" {} of {}", percent(Share(share)), human_bytes(all));
         let room = self.room(LABEL + width(&text)).min(16);
         let (full, empty) = bar(share, room, self.theme);
         self.lines.push(Line::from(vec![
@@ -132,7 +132,7 @@ fn gpu_lines(gpu: &GpuStatus) -> Vec<String> {
         gpu.temperature.map(|degrees| format!("{degrees:.0} C")),
         gpu.power.map(|watts| format!("{watts:.0} W")),
         gpu.busy
-            .map(|busy| format!("{} busy", whole_percent(busy / 100.0))),
+            .map(|busy| format!("{} busy", whole_percent(Percentage(busy)))),
     ];
     let figures: Vec<String> = figures.into_iter().flatten().collect();
     let memory = gpu.memory_used;

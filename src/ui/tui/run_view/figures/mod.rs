@@ -8,7 +8,7 @@ use ratatui::prelude::{Line, Span, Style};
 use super::measured::{MedianStepTime, measured, middle};
 use super::state::RunState;
 use crate::tui::{NOT_REPORTED, Theme, bar, labelled, milliseconds, paragraph, width};
-use tinyllama_base::{Interval, factor, percent};
+use tinyllama_base::{Interval, Share, factor, percent};
 use tinyllama_contract::Synchronize;
 use tinyllama_runs::Metric;
 
@@ -140,7 +140,7 @@ impl FigurePage<'_> {
         }
         if let Some(missing) = time.missing() {
             self.part("in no part", missing, time.total, self.theme.warning());
-            let share = percent(missing / time.total);
+            let share = percent(Share(missing / time.total));
             if self.state.synchronized() == Some(false) {
                 let why = if self.is_puzzle() {
                     ""
