@@ -69,19 +69,20 @@ const SAMPLES: &[&str] = &[
     "rocprof-sys/wall_clock_doc_L673.json",
     "json/908_results_trim400.json",
     "rocpd/derived_from_908_schema300.db",
+    "rocpd/stack_ids.db",
+    "rocpd/merged_two_ranks.db",
+    "trace_events/merged_ranks.json",
+    "trace_events/only_events.json",
 ];
 
-/// Formats that are refused with a reason, and three whose tests write their structure.
+/// Formats that are refused with a reason, and two whose tests write their structure.
 const WITHOUT_A_FIXTURE: &[&str] = &[
     "rocprof-compute analysis (SQLite)",
-    "torch.profiler trace (JSON)",
     "Nsight Compute source page (CSV)",
     "list of dispatches (CSV)",
     "rocprof-compute native counters (CSV)",
     "rocprofv3 counters over time (CSV)",
     "rocpd package (YAML)",
-    "first rocprof's trace (JSON)",
-    "first rocprof's trace (SQLite)",
 ];
 
 /// All fixtures, as paths below their folder.

@@ -292,7 +292,7 @@ fn a_trace_of_torch_profiler_is_read_to_the_nanosecond() {
     let path = folder.path().join("trace.json");
     std::fs::write(&path, TORCH_TRACE).unwrap();
     let import = import(&path).unwrap();
-    assert_eq!(import.taken[0].format.name, "torch.profiler trace (JSON)");
+    assert_eq!(import.taken[0].format.name, "timeline of events (JSON)");
     let [damage] = &import.damage[..] else {
         panic!("{:?}", import.damage)
     };

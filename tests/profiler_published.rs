@@ -379,7 +379,7 @@ fn known_files_that_are_not_read_are_named_with_reason_and_remedy() {
     let bytes = |name: &str| fs::read(published(name)).unwrap();
     let native: &[u8] = b"dispatch_id,gpu_id,kernel_id,lds_per_workgroup,counter_id,counter_name,counter_value\n1,2,7,0,5,SQ_WAVES,10\n";
     let index: &[u8] = b"rocprofiler-sdk:\n  rocpd:\n    version: '1.0'\n    files:\n    - a.db\n";
-    let cases: [(&str, &[u8], &[&str]); 5] = [
+    let cases: [(&str, &[u8], &[&str]); 3] = [
         (
             "1_spm.csv",
             &bytes("streaming_performance_monitor.csv"),
@@ -391,16 +391,6 @@ fn known_files_that_are_not_read_are_named_with_reason_and_remedy() {
             &["_native_counter_collection.csv", "analyze"],
         ),
         ("index.yaml", index, &[".rpdb", "rocpd merge"]),
-        (
-            "results.json",
-            &bytes("v1_results.json"),
-            &["first rocprof", "results.stats.csv"],
-        ),
-        (
-            "results.db",
-            &bytes("v1_results.db"),
-            &["first rocprof", "results.stats.csv"],
-        ),
     ];
     for (name, bytes, told) in cases {
         let reason = refusal(name, bytes);

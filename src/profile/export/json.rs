@@ -31,6 +31,7 @@ pub fn document(profile: &Profile, group: GroupBy, parts: &KernelParts) -> Value
         "kernel_ns": hotspots.total_ns,
         "untimed_launches": hotspots.untimed,
         "devices": devices(profile),
+        "any_device_busy_ns": timeline::any_busy(profile),
         "launches": launch_overhead(profile),
         "copies": list(&copies::copies(profile), |copies| json!({
             "direction": copies.direction,

@@ -4,24 +4,22 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::Path;
 
-use flate2::read::MultiGzDecoder;
-use serde::de::DeserializeOwned;
-
 use super::damage::{Damage, FileLocation};
+use flate2::read::MultiGzDecoder;
 use tinyllama_base::untrusted;
 
 /// Limit of the bytes between two delimiters. Real names and messages are far shorter.
 const LONGEST: usize = 8 << 20;
 
 /// Passes bytes on while delimiters appear often enough. So no string or line can grow without limit.
-struct LongestRun<R> {
+pub struct LongestRun<R> {
     input: R,
     delimiter: u8,
     run: usize,
 }
 
 impl<R: Read> LongestRun<R> {
-    fn new(input: R, delimiter: u8) -> BufReader<Self> {
+    pub fn new(input: R, delimiter: u8) -> BufReader<Self> {
         BufReader::with_capacity(
             1 << 16,
             LongestRun {
@@ -125,22 +123,6 @@ pub fn lines(path: &Path) -> Result<impl Iterator<Item = Result<(u64, String), D
             Err(Damage::new(FileLocation::line(path, number), problem))
         }
     }))
-}
-
-/// Reads a JSON document. An error has the place at which it is not JSON.
-pub fn json<T: DeserializeOwned>(path: &Path) -> Result<T, Damage> {
-    let document = serde_json::from_reader(LongestRun::new(open(path)?, b'"'));
-    document.map_err(|error| {
-        let place = FileLocation {
-            column: Some(error.column() as u64),
-            ..FileLocation::line(path, error.line() as u64)
-        };
-        let hint = match error.is_eof() {
-            true => " (the file was cut off: profile again, and let the program finish)",
-            false => "",
-        };
-        Damage::new(place, format!("{error}{hint}"))
-    })
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use super::budget::{QueryBudget, TOO_MUCH};
 use super::damage::{Damage, FileLocation};
 use super::fields::{self, Field, FieldColumns};
 use super::records::Records;
+use super::table::normalised;
 
 /// A database. Errors name its file.
 pub struct Database<'a> {
@@ -62,16 +63,17 @@ impl<'a> Database<'a> {
         };
         let sql = |error| Damage::new(place(String::new()), explain(&error));
         let mut names = self.columns(view).map_err(sql)?;
-        names.retain(|name| fields::is_known(name));
+        names.retain(|name| fields::is_known(&normalised(name)));
         if names.is_empty() {
             return Ok(0);
         }
-        let columns = FieldColumns::from_names(&names);
+        let known: Vec<String> = names.iter().map(|name| normalised(name)).collect();
+        let columns = FieldColumns::from_names(&known);
         let query = format!("SELECT \"{}\" FROM \"{view}\"", names.join("\", \""));
         let mut statement = self.connection.prepare(&query).map_err(sql)?;
         let mut rows = statement.query([]).map_err(sql)?;
         let process = reading.process();
-        let mut records = Records::new(reading.profile, process);
+        let mut records = Records::new(reading.profile, process, reading.guids);
         let (mut good, mut number) = (0, 0u64);
         while let Some(row) = rows.next().map_err(sql)? {
             number += 1;
@@ -252,6 +254,7 @@ impl fields::FieldSource for DatabaseRow<'_, '_> {
 mod tests {
     use super::*;
     use crate::model::Profile;
+    use crate::read::RunGuids;
     use crate::read::damage::DamageLog;
     use crate::read::fields::FieldSource as _;
 
@@ -276,7 +279,7 @@ mod tests {
             path: database.path,
             profile: &mut profile,
             log: &mut log,
-            guids: &mut Vec::new(),
+            guids: &mut RunGuids::default(),
         };
         let count = database.for_each_row(view, &mut reading, |_, row| add(row));
         let damage = log.found.into_iter();

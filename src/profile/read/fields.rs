@@ -16,9 +16,9 @@ macro_rules! fields {
 fields! {
     Kernel: "kernel_name" "kernelname",
     // Formats with a single figure put it first.
-    GridX: "grid_size_x" "grid_x" "grid_size" "grd",
-    GridY: "grid_size_y" "grid_y",
-    GridZ: "grid_size_z" "grid_z",
+    GridX: "grid_x" "grid_size_x" "grid_size" "grd",
+    GridY: "grid_y" "grid_size_y",
+    GridZ: "grid_z" "grid_size_z",
     WorkgroupX: "workgroup_size_x" "workgroup_x" "workgroup_size" "wgr",
     WorkgroupY: "workgroup_size_y" "workgroup_y",
     WorkgroupZ: "workgroup_size_z" "workgroup_z",
@@ -28,7 +28,7 @@ fields! {
     AccumVgpr: "accum_vgpr_count" "accum_vgpr",
     Sgpr: "sgpr_count" "sgpr",
     Dispatch: "dispatch_id" "index",
-    Agent: "agent_log_index" "agent_id" "gpu_id",
+    Agent: "agent_log_index" "agent_id" "gpu_id" "dev_id",
     Queue: "queue_id",
     Stream: "stream_id",
     Thread: "thread_id" "tid",

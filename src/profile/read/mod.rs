@@ -9,6 +9,7 @@ mod database;
 mod fields;
 mod finish;
 pub mod formats;
+mod json;
 mod records;
 mod sample;
 mod selection;
@@ -172,8 +173,9 @@ impl<'a> FileImport<'a> {
         bounded::lines(self.path)
     }
 
-    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Damage> {
-        bounded::json(self.path)
+    /// Reads a JSON document whose records stand at most `depth` brackets deep. Damage in it is logged.
+    pub fn json<T: DeserializeOwned>(&mut self, depth: usize) -> Result<T, Damage> {
+        json::read(self.path, depth, |damage| self.log.add(damage))
     }
 
     /// Notes a fault of a line, from the character `column` on.

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::damage::Damage;
+use super::json::JsonOutline;
 use super::table::CsvTable;
 use super::{ReadRefusal, bounded, database};
 
@@ -56,7 +57,7 @@ pub enum SampleContent {
     Empty,
     /// The names of its tables and views.
     Database(Vec<String>),
-    Json(String),
+    Json(JsonOutline),
     /// Bytes that are not text: a protocol buffer, a PDF, a compressed file.
     Binary(&'static str),
     /// Possibly a table with commas.
@@ -68,10 +69,12 @@ impl<'a> FileSample<'a> {
         let mut head = Vec::new();
         let input = bounded::open(path)?;
         let is_packed = input.is_packed();
-        input
-            .take(HEAD)
-            .read_to_end(&mut head)
-            .map_err(|error| Damage::io(path, &error))?;
+        // A damaged file may have whole records before the damage.
+        if let Err(error) = input.take(HEAD).read_to_end(&mut head)
+            && head.is_empty()
+        {
+            return Err(Damage::io(path, &error));
+        }
         let content = match head.starts_with(b"SQLite format 3\0") {
             true if is_packed => SampleContent::Binary(PACKED_DATABASE),
             true => SampleContent::Database(database::tables(path)?),
@@ -94,10 +97,20 @@ impl<'a> FileSample<'a> {
         matches!(&self.content, SampleContent::Text(text) if text.lines().any(is_wanted))
     }
 
-    /// Returns whether it is JSON with all of `keys`.
+    /// Returns whether it is JSON with all of `keys` in its outer objects.
     pub fn has_keys(&self, keys: &[&str]) -> bool {
-        let has = |text: &str, key: &str| text.contains(&format!("\"{key}\""));
-        matches!(&self.content, SampleContent::Json(text) if keys.iter().all(|key| has(text, key)))
+        matches!(&self.content, SampleContent::Json(outline) if keys.iter().all(|key| outline.has(key)))
+    }
+
+    /// Reads all of a JSON document's outer keys, for a format that its beginning does not tell.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be opened.
+    pub fn read_on(&mut self) -> Result<(), Damage> {
+        if let SampleContent::Json(outline) = &mut self.content {
+            *outline = JsonOutline::read(bounded::open(self.path)?);
+        }
+        Ok(())
     }
 
     /// Returns whether it is a database with this table.
@@ -169,9 +182,19 @@ fn content(head: &[u8]) -> SampleContent {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if text.is_empty() {
         SampleContent::Empty
-    } else if text.starts_with(['{', '[']) {
-        SampleContent::Json(text.to_owned())
+    } else if is_json(text) {
+        SampleContent::Json(JsonOutline::read(text.as_bytes()))
     } else {
         SampleContent::Text(text.to_owned())
+    }
+}
+
+/// Returns whether a text begins as JSON. Programs also print lines such as `[INFO] ...`.
+fn is_json(text: &str) -> bool {
+    let begins = |text: &str, starts: &[char]| text.trim_start().starts_with(starts);
+    match text.split_at_checked(1) {
+        Some(("{", rest)) => begins(rest, &['"', '}']) || rest.trim_start().is_empty(),
+        Some(("[", rest)) => begins(rest, &['{', '[', '"', ']']) || rest.trim_start().is_empty(),
+        _ => false,
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::FileRead;
-use super::formats::{HAVE_COUNTERS, TELL_ALL};
+use super::formats::FormatContent;
 use crate::model::{ProcessId, Profile, ReplayPass};
 
 /// Deeper folders belong to something else.
@@ -129,9 +129,10 @@ pub fn told_already(path: &Path, taken: &[FileRead]) -> Option<String> {
     let tells_the_same = |one: &&FileRead| {
         let is_fuller = || {
             let other = form_of_counters(&one.path);
-            HAVE_COUNTERS.contains(one.format) && other.zip(form).is_some_and(|(a, b)| a < b)
+            one.format.content == FormatContent::Counters
+                && other.zip(form).is_some_and(|(a, b)| a < b)
         };
-        TELL_ALL.contains(one.format) && run_of(&one.path) == run
+        one.format.content == FormatContent::WholeRun && run_of(&one.path) == run
             || unpacked(&one.path) == plain
             || one.path.parent() == path.parent() && is_fuller()
     };

@@ -119,7 +119,17 @@ impl CsvTable {
         mut add: impl FnMut(&CsvRow<'_>) -> Result<(), Damage>,
     ) -> Result<u64, Damage> {
         let mut rows = 0;
-        while let Some(row) = self.next_row()? {
+        loop {
+            let row = match self.next_row() {
+                Ok(Some(row)) => row,
+                Ok(None) => return Ok(rows),
+                Err(damage) if rows == 0 => return Err(damage),
+                // The file ends here, and what stands before is whole.
+                Err(damage) => {
+                    log.found.push(damage);
+                    return Ok(rows);
+                }
+            };
             if row.stands_for_others() {
                 self.is_shortened = true;
                 continue;
@@ -133,7 +143,6 @@ impl CsvTable {
                 Err(damage) => log.add(damage)?,
             }
         }
-        Ok(rows)
     }
 
     /// Returns the next row, or `None` after the last. After an `Err` the rest of the file cannot be parsed.
@@ -199,7 +208,8 @@ fn make_room<T: Clone + Default>(places: &mut Vec<T>, most: usize) -> Option<()>
     (length < most).then(|| places.resize(length * 2, T::default()))
 }
 
-fn normalised(header: &str) -> String {
+/// The name of a column as [`Field`] has it.
+pub fn normalised(header: &str) -> String {
     header.to_lowercase().replace([' ', '-'], "_")
 }
 

@@ -55,13 +55,18 @@ pub fn copies(profile: &Profile) -> Vec<Copies> {
     copies
 }
 
-/// Formats `host to device` from `MEMORY_COPY_HOST_TO_DEVICE` or the first rocprof's `CopyHostToDevice`.
+/// Formats `host to device` from `MEMORY_COPY_HOST_TO_DEVICE` or the first rocprof's `CopyHostToDevice`. Other names, such as
+/// `Memcpy HtoD (Host -> Device)`, are words already.
 fn direction(name: &str) -> String {
-    if let Some(name) = name.strip_prefix("MEMORY_COPY_") {
-        return name.to_lowercase().replace('_', " ");
+    let constant = name.strip_prefix("MEMORY_COPY_").unwrap_or(name);
+    if constant.contains('_') && !constant.contains(|c: char| c.is_ascii_lowercase()) {
+        return constant.to_lowercase().replace('_', " ");
     }
+    let Some(words) = name.strip_prefix("Copy").filter(|name| !name.contains(' ')) else {
+        return name.to_owned();
+    };
     let mut direction = String::new();
-    for letter in name.strip_prefix("Copy").unwrap_or(name).chars() {
+    for letter in words.chars() {
         if letter.is_ascii_uppercase() && !direction.is_empty() {
             direction.push(' ');
         }

@@ -110,6 +110,24 @@ pub fn activity(profile: &Profile) -> Vec<Activity> {
         .collect()
 }
 
+/// Nanoseconds in which at least one device had work. Times of several hosts are taken as of one clock.
+pub fn any_busy(profile: &Profile) -> u64 {
+    let copies = profile.copies.iter().map(|copy| copy.time);
+    let times = profile.timed().map(|(_, time)| time).chain(copies);
+    let mut times: Vec<TimeSpan> = times.collect();
+    times.sort_by_key(|time| (time.start, time.end));
+    let (mut busy_ns, mut end) = (0, i64::MIN);
+    for time in times {
+        busy_ns += time
+            .end
+            .saturating_sub(time.start.max(end))
+            .max(0)
+            .unsigned_abs();
+        end = end.max(time.end);
+    }
+    busy_ns
+}
+
 fn activity_of(
     process: ProcessId,
     agent: Option<u64>,
@@ -164,7 +182,12 @@ pub fn table(profile: &Profile) -> TextTable {
             or_not_reported(device.idle_share().map(Share).map(percent))
         })
         .right("gaps", |device| device.gaps.len().to_string());
-    columns.into()
+    let mut table = TextTable::from(columns);
+    if activity.len() > 1 {
+        let busy = time(any_busy(profile) as f64);
+        table.note(format!("at least one of the devices was busy for {busy}"));
+    }
+    table
 }
 
 /// Formats `gfx942 (agent 4)`. Adds the process if there are several.

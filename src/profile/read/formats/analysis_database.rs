@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::ProfileFormat;
+use super::{FormatContent, ProfileFormat};
 use crate::model::{ProfilerMetric, StatisticKind};
 use crate::name;
 use crate::read::database::Database;
@@ -14,6 +14,7 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprof-compute analysis (SQLite)",
     recognises: |file| file.has_table("compute_metadata"),
     read,
+    content: FormatContent::Part,
 };
 
 fn read(reading: &mut FileImport<'_>) -> RowCount {

@@ -8,6 +8,8 @@ mod api_trace;
 mod compute_ceilings;
 mod compute_system;
 mod counters;
+mod event_trace;
+mod first_rocprof;
 mod instructions;
 pub mod kernel_trace;
 mod launches;
@@ -20,7 +22,6 @@ mod rocprofv3_json;
 mod statistics;
 mod summary_text;
 mod thread_trace;
-mod torch_trace;
 mod wall_clock;
 
 use super::sample::FileSample;
@@ -34,14 +35,26 @@ pub struct ProfileFormat {
     pub recognises: fn(&FileSample<'_>) -> bool,
     /// Adds a file of this format to the profile.
     pub read: fn(&mut FileImport<'_>) -> RowCount,
+    pub content: FormatContent,
 }
 
-/// All formats. If several recognise a file, the first reads it.
+/// What a file of a format has of its run. It decides which of several files are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormatContent {
+    /// All of it. Other files of the run need not be read.
+    WholeRun,
+    /// Launches with their counters, which rocprof-compute stores in several forms.
+    Counters,
+    Part,
+}
+
+/// All formats. No file is recognised by two of them.
 pub static FORMATS: &[ProfileFormat] = &[
     rocpd::FORMAT,
+    first_rocprof::FORMAT,
     analysis_database::FORMAT,
     rocprofv3_json::FORMAT,
-    torch_trace::FORMAT,
+    event_trace::FORMAT,
     nsight_source::FORMAT,
     nsight_compute::FORMAT,
     wall_clock::JSON,
@@ -64,14 +77,6 @@ pub static FORMATS: &[ProfileFormat] = &[
     compute_system::FORMAT,
     compute_ceilings::FORMAT,
     refused::PACKAGE,
-    refused::FIRST_ROCPROF_JSON,
-    refused::FIRST_ROCPROF_DATABASE,
 ];
-
-/// Formats that contain all of a run. Other files of the run need not be read.
-pub const TELL_ALL: [ProfileFormat; 2] = [rocpd::FORMAT, rocprofv3_json::FORMAT];
-
-/// Tables of launches with their counters.
-pub const HAVE_COUNTERS: [ProfileFormat; 2] = [counters::FORMAT, launches::FORMAT];
 
 known_by_name!(ProfileFormat);

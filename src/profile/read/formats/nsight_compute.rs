@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ProfileFormat;
+use super::{FormatContent, ProfileFormat};
 use crate::model::{
     Dispatch, LaunchVariant, NameId, Profile, ProfilerStatistic, StatisticKind, TraceLane,
 };
@@ -18,6 +18,7 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "Nsight Compute (CSV)",
     recognises: |file| file.contains_all(&["==PROF=="]) || file.has_line(is_header),
     read,
+    content: FormatContent::Part,
 };
 
 const NO_TABLE: &str = "is output of Nsight Compute without a table of metrics by launch: run `ncu --csv --page raw \

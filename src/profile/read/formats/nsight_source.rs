@@ -3,6 +3,7 @@
 //! Each kernel has a line with its name, a header, and one row an instruction.
 
 use super::ProfileFormat;
+use super::{FormatContent, ProfileFormat};
 use super::instructions::InstructionCounts;
 use crate::name;
 use crate::read::table::CsvTable;
@@ -11,6 +12,7 @@ use crate::read::{FileImport, ReadRefusal, RowCount};
 pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "Nsight Compute source page (CSV)",
     recognises: |file| file.contains_all(&["\"Warp Stall Sampling (All ", "\"Source\""]),
+    content: FormatContent::Part,
     read,
 };
 

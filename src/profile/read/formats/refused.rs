@@ -1,6 +1,6 @@
 //! Files of profilers that are known but not read, each with the reason and what to import instead.
 
-use super::ProfileFormat;
+use super::{FormatContent, ProfileFormat};
 use crate::read::ReadRefusal;
 
 /// Defines a format that is recognised and refused.
@@ -10,6 +10,7 @@ macro_rules! refused {
             name: $name,
             recognises: $recognises,
             read: |_| Err(ReadRefusal::PassedOver($reason.to_owned())),
+            content: FormatContent::Part,
         };
     };
 }
@@ -49,21 +50,4 @@ refused!(
     |file| file.contains_all(&["rocprofiler-sdk:", "rocpd"]),
     "is the index of a rocpd package (.rpdb), which names databases and holds none: import the .db files it names, \
      or make one of them with `rocpd merge`"
-);
-
-refused!(
-    FIRST_ROCPROF_JSON,
-    "first rocprof's trace (JSON)",
-    |file| file.has_keys(&["traceEvents", "BeginNs"]),
-    "is a timeline of the first rocprof: ui.perfetto.dev shows it. Import the tables it wrote next to it: \
-     results.csv, results.stats.csv, results.hip_stats.csv and results.copy_stats.csv"
-);
-
-refused!(
-    FIRST_ROCPROF_DATABASE,
-    "first rocprof's trace (SQLite)",
-    |file| file.has_table("OPS") && file.has_table("COPY"),
-    "is a database of the first rocprof, in which kernels and copies have other names than in rocpd. Import \
-     the tables it wrote next to it: results.csv, results.stats.csv, results.hip_stats.csv and \
-     results.copy_stats.csv"
 );

@@ -2,16 +2,18 @@
 //!
 //! Its tables have a unique suffix. The views without it are the stable interface, and only those are read.
 
-use super::ProfileFormat;
+use super::{FormatContent, ProfileFormat};
 use crate::read::damage::{Damage, FileLocation};
 use crate::read::database::Database;
 use crate::read::fields::{Field, FieldSource};
 use crate::read::{FileImport, RowCount};
+use itertools::Itertools;
 
 pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocpd (SQLite)",
     recognises: |file| file.has_table("rocpd_metadata"),
     read,
+    content: FormatContent::WholeRun,
 };
 
 /// The schema generation whose views are read.

@@ -3,38 +3,19 @@
 
 use std::path::Path;
 
-use super::ProfileFormat;
-use crate::model::StatisticKind;
+use super::{FormatContent, ProfileFormat};
+use crate::model::{Profile, StatisticKind};
 use crate::read::damage::Damage;
 use crate::read::fields::{Field, FieldSource};
 use crate::read::selection::{names_process, unpacked};
 use crate::read::table;
+use crate::name::is_api;
 
 pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "summary statistics (CSV)",
-    recognises: |file| file.has(&["name", "calls", "totaldurationns"]),
-    read: |reading| {
-        let kind = kind_from_file_name(reading.path);
-        let process = names_process(reading.path).then(|| reading.process());
-        let mut shares = 0.0;
-        let rows = reading.rows(|records, row| {
-            shares += share(row)?;
-            records.statistic(row, process, |name| {
-                (kind.unwrap_or_else(|| kind_from_name(name)), name)
-            })
-        })?;
-        if shares > 0.0 && shares < WHOLE {
-            let file = reading
-                .path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy();
-            reading.profile.notes.push(format!(
-                "{file} was cut: its rows cover {shares:.1} % of the time, and the shares below are shares of these rows"
-            ));
-        }
-        Ok(rows)
-    },
+    recognises: |file| file.has(&["name", "calls"]) && file.has_one_of(TOTALS),
+    read,
+    content: FormatContent::Part,
 };
 
 /// Returns the percentage of a row. Tables in documents write it with a percent sign.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::ProfileFormat;
+use super::{FormatContent, ProfileFormat};
 use super::statistics::kind_from_name;
 use crate::model::{Profile, ProfilerStatistic, StatisticKind};
 use crate::read::table::shown;
@@ -15,6 +16,7 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
         let has_columns = file.contains_all(&["| ", " NAME ", " DOMAIN ", " CALLS ", " DURATION "]);
         has_columns || file.contains_all(&["ROCPROFV3 ", "SUMMARY:"])
     },
+    content: FormatContent::Part,
     read,
 };
 

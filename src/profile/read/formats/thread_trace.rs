@@ -2,6 +2,7 @@
 //! instruction and source line.
 
 use super::ProfileFormat;
+use super::{FormatContent, ProfileFormat};
 use super::instructions::InstructionCounts;
 use crate::read::fields::{Field, FieldSource};
 use crate::read::{FileImport, RowCount};
@@ -9,6 +10,7 @@ use crate::read::{FileImport, RowCount};
 pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprofv3 thread trace (CSV)",
     recognises: |file| file.has(&["vaddr", "instruction", "hitcount", "latency"]),
+    content: FormatContent::Part,
     read,
 };
 

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::ProfileFormat;
+use super::{FormatContent, ProfileFormat};
 use crate::model::CallRegion;
 use crate::read::damage::{Damage, FileLocation};
 use crate::read::table::shown;
@@ -13,12 +13,14 @@ pub const TEXT: ProfileFormat = ProfileFormat {
     name: "rocprof-sys call tree (text)",
     recognises: |file| file.contains_all(&["| LABEL "]) || file.contains_all(&["LABEL", ">>>"]),
     read: read_text,
+    content: FormatContent::Part,
 };
 
 pub const JSON: ProfileFormat = ProfileFormat {
     name: "rocprof-sys call tree (JSON)",
     recognises: |file| file.has_keys(&["timemory", "wall_clock"]),
     read: read_json,
+    content: FormatContent::Part,
 };
 
 /// Columns right of the label: COUNT DEPTH METRIC UNITS SUM MEAN MIN MAX VAR STDDEV % SELF.
@@ -155,8 +157,11 @@ fn seconds() -> String {
     "sec".to_owned()
 }
 
+/// Brackets around a node: four objects, the ranks, one rank, and its nodes.
+const NODES: usize = 6;
+
 fn read_json(reading: &mut FileImport<'_>) -> RowCount {
-    let document: WallClockDocument = reading.json()?;
+    let document: WallClockDocument = reading.json(NODES)?;
     let clock = document.timemory.wall_clock;
     let scale = seconds_in(&clock.unit_repr).ok_or_else(|| {
         let problem = format!("`{}` is not a unit of time", shown(&clock.unit_repr));

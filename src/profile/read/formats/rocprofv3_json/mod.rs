@@ -11,7 +11,7 @@ use self::records::{
     AllocationRecord, CallRecord, CopyRecord, CounterCollection, DispatchInfo, DispatchRecord,
     RecordHandle, Rocprofv3Document, ToolRecords,
 };
-use super::ProfileFormat;
+use super::{FormatContent, ProfileFormat};
 use crate::model::{
     ApiCall, CounterSample, Dispatch, LaunchVariant, MemoryAllocation, MemoryCopy, NameId,
     ProcessId, Profile, TimeSpan, TraceLane,
@@ -25,11 +25,15 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprofv3 results (JSON)",
     recognises: |file| file.has_keys(&["rocprofiler-sdk-tool"]),
     read,
+    content: FormatContent::WholeRun,
 };
+
+/// Brackets around a record: the document, the tools, one tool, its buffers, and a list of records.
+const RECORDS: usize = 5;
 
 fn read(reading: &mut FileImport<'_>) -> RowCount {
     let process = reading.process();
-    let document: Rocprofv3Document = reading.json()?;
+    let document: Rocprofv3Document = reading.json(RECORDS)?;
     let mut records = 0;
     for tool in document.tools {
         records += Join::new(&tool, process, reading.profile).add(tool, reading)?;
