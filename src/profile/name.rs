@@ -55,6 +55,28 @@ pub fn strip_suffix(name: &str) -> &str {
         .unwrap_or(name)
 }
 
+/// Returns whether a name is a function of an API that ROCm's or NVIDIA's tools trace, which no kernel has.
+pub fn is_api(name: &str) -> bool {
+    /// Beginnings before a capital letter.
+    const CAMEL: &str = "hip hiprtc roctx nccl rccl rocDec rocJpeg hsaKmt cuda nvtx";
+    /// Of CUDA's driver, with the subject, because libraries have kernels such as `cuApplyLayerNorm`.
+    const WHOLE: &str = "__hip hsa_ omp_ ompt_ mscclLoad mscclRun cuLaunch cuMem cuCtx cuStream cuEvent cuModule cuGraph cuDevice \
+                         cuInit cuLibrary cuOccupancy cuGet";
+    let is_plain = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let is_camel = |start: &str| {
+        let rest = name.strip_prefix(start);
+        rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
+    };
+    let is_device_code = name.starts_with("nccl") && name.contains("Kernel");
+    let begins = CAMEL.split(' ').any(is_camel)
+        || WHOLE
+            .split_ascii_whitespace()
+            .any(|start| name.starts_with(start));
+    is_plain && begins && !is_device_code
+}
+
 /// Index of the call arguments: the first top-level `(` that is not part of `(anonymous namespace)` or `operator()`.
 fn arguments_start(name: &str) -> usize {
     let bytes = name.as_bytes();

@@ -55,10 +55,10 @@ fields! {
     Issued: "wave_issued_instruction",
     Stall: "stall_reason",
     Calls: "calls" "dispatch_count",
-    Total: "totaldurationns" "duration_ns_sum",
-    Least: "minns" "duration_ns_min",
-    Most: "maxns" "duration_ns_max",
-    Deviation: "stddev",
+    Total: "totaldurationns" "duration_(nsec)" "duration_ns_sum",
+    Least: "minns" "min_(nsec)" "duration_ns_min",
+    Most: "maxns" "max_(nsec)" "duration_ns_max",
+    Deviation: "stddev" "std_dev",
     Number: "logical_node_id" "node_id" "logical_index",
     Type: "agent_type" "type",
     Name: "name" "kernel_name",
@@ -70,7 +70,7 @@ fields! {
     SubTable: "sub_table_name",
     Figure: "value_name",
     Unit: "unit",
-    Share: "percentage",
+    Share: "percentage" "percent_(inc)",
 }
 
 /// Returns whether some field has this name.

@@ -12,11 +12,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use self::document::EventTrace;
 use self::event::{EventSubject, TimedEvent};
 use super::{FormatContent, ProfileFormat};
-use crate::profiler::model::{
+use crate::model::{
     Agent, ApiCall, Dispatch, LaunchVariant, MemoryCopy, ProcessId, Profile, TraceLane,
 };
-use crate::profiler::name;
-use crate::profiler::read::{FileImport, RowCount};
+use crate::name;
+use crate::read::{FileImport, RowCount};
 
 pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "timeline of events (JSON)",
@@ -192,13 +192,13 @@ mod tests {
     use std::io::Write;
     use std::path::{Path, PathBuf};
 
-    use crate::profiler::model::Profile;
-    use crate::profiler::read::{Import, import};
-    use crate::profiler::show::copies::copies;
-    use crate::profiler::show::hotspots::{GroupBy, hotspots};
-    use crate::profiler::show::launches::launch_overhead;
-    use crate::profiler::show::parts::KernelParts;
-    use crate::profiler::show::timeline;
+    use crate::model::Profile;
+    use crate::read::{Import, import};
+    use crate::show::copies::copies;
+    use crate::show::hotspots::{GroupBy, hotspots};
+    use crate::show::launches::launch_overhead;
+    use crate::show::parts::KernelParts;
+    use crate::show::timeline;
 
     fn fixture(name: &str) -> PathBuf {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

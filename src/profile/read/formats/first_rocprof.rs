@@ -1,8 +1,8 @@
 //! Reads the database that the first rocprof writes with its traces: one table for each kind of activity.
 
 use super::{FormatContent, ProfileFormat};
-use crate::profiler::read::database::Database;
-use crate::profiler::read::{FileImport, RowCount};
+use crate::read::database::Database;
+use crate::read::{FileImport, RowCount};
 
 pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "first rocprof's trace (SQLite)",

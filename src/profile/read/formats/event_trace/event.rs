@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::profiler::model::{LaunchVariant, TimeSpan};
-use crate::profiler::read::fields::disorder;
-use crate::profiler::read::table::shown;
+use crate::model::{LaunchVariant, TimeSpan};
+use crate::read::fields::disorder;
+use crate::read::table::shown;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
