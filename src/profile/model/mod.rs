@@ -14,7 +14,7 @@ use self::interned::Interned;
 pub use self::records::{
     Agent, ApiCall, CallRegion, CounterSample, Dispatch, InstructionSamples, LaunchVariant,
     MeasuredCeiling, MemoryAllocation, MemoryCopy, ProfiledProcess, ProfilerMetric,
-    ProfilerStatistic, ReplayPass, StatisticKind, TimeSpan, TraceLane,
+    ProfilerStatistic, ReplayPass, StatisticKind, TimeSpan, TraceLane, is_marker_domain,
 };
 
 /// Index of a string in [`Profile::names`].

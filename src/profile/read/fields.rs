@@ -32,7 +32,11 @@ fields! {
     Queue: "queue_id",
     Stream: "stream_id",
     Thread: "thread_id" "tid",
-    Correlation: "corr_id" "correlation_id",
+    Guid: "guid",
+    Process: "pid" "process_id",
+    Host: "hostname",
+    // In rocpd, `stack_id` is the number that a call and its kernel share, and `corr_id` one that the program may set.
+    Correlation: "stack_id" "correlation_id" "corr_id",
     Start: "start_timestamp" "beginns" "start",
     End: "end_timestamp" "endns" "end",
     Counter: "counter_name",

@@ -16,6 +16,7 @@ mod selection;
 mod table;
 mod text_table;
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -60,8 +61,44 @@ pub struct Import {
     pub passed_over: Vec<PassedOver>,
     /// Damaged places. Everything around them is in the profile.
     pub damage: Vec<Damage>,
-    /// Ids of the databases that were read. Rows exported from them have the same ids.
-    guids: Vec<String>,
+    guids: RunGuids,
+}
+
+/// The ids that rocpd gives processes. Rows exported from its databases have the same ids.
+#[derive(Debug, Default)]
+pub struct RunGuids {
+    /// Ids of the databases that were read.
+    pub databases: HashSet<String>,
+    processes: HashMap<String, ProcessId>,
+}
+
+impl RunGuids {
+    /// Names the process with the id `guid`.
+    pub fn insert(&mut self, guid: &str, process: ProcessId) {
+        self.processes.insert(guid.to_owned(), process);
+    }
+
+    /// The process with the id `guid`. The first one of a file is the file's own process `of_file`.
+    pub fn process(&mut self, guid: &str, of_file: ProcessId, profile: &mut Profile) -> ProcessId {
+        // Each replay of a program has an id of its own.
+        if profile.process(of_file).pass.is_some() {
+            return of_file;
+        }
+        if let Some(known) = self.processes.get(guid) {
+            return *known;
+        }
+        let named = self.processes.values().filter(|known| **known == of_file);
+        let process = match named.count() {
+            0 => of_file,
+            _ => {
+                let file = profile.process(of_file).clone();
+                let label = format!("{} ({guid})", file.label);
+                profile.process_id(&label, file.pass)
+            }
+        };
+        self.insert(guid, process);
+        process
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -87,7 +124,7 @@ pub fn import(path: &Path) -> Result<Import, ImportError> {
         taken: Vec::new(),
         passed_over: Vec::new(),
         damage: Vec::new(),
-        guids: Vec::new(),
+        guids: RunGuids::default(),
     };
     for file in selection::in_order(files) {
         import.add(&file);
@@ -127,8 +164,13 @@ impl Import {
         if let Some(reason) = selection::told_already(path, &self.taken) {
             return Err(ReadRefusal::PassedOver(reason));
         }
-        let sample = FileSample::read(path)?;
-        let known = FORMATS.iter().find(|format| (format.recognises)(&sample));
+        let mut sample = FileSample::read(path)?;
+        let find = |sample: &FileSample<'_>| FORMATS.iter().find(|it| (it.recognises)(sample));
+        let mut known = find(&sample);
+        if known.is_none() {
+            sample.read_on()?;
+            known = find(&sample);
+        }
         let format = known.ok_or_else(|| sample.unknown())?;
         let mut reading = FileImport {
             path,
@@ -161,8 +203,7 @@ pub struct FileImport<'a> {
     pub path: &'a Path,
     pub profile: &'a mut Profile,
     pub log: &'a mut DamageLog,
-    /// Ids of the databases that were read. Rows exported from them have the same ids.
-    pub guids: &'a mut Vec<String>,
+    pub guids: &'a mut RunGuids,
 }
 
 impl<'a> FileImport<'a> {
@@ -216,7 +257,10 @@ impl<'a> FileImport<'a> {
     /// # Errors
     /// Fails if the file cannot be read, has no valid header, or was exported from such a database.
     pub fn table(&self) -> Result<CsvTable, ReadRefusal> {
-        if let Some(guid) = self.guid()?.filter(|guid| self.guids.contains(guid)) {
+        if let Some(guid) = self
+            .guid()?
+            .filter(|guid| self.guids.databases.contains(guid))
+        {
             return Err(ReadRefusal::PassedOver(format!(
                 "was exported from the database {guid}, which is read itself"
             )));
@@ -242,7 +286,7 @@ impl<'a> FileImport<'a> {
     ) -> RowCount {
         let mut table = self.table()?;
         let process = self.process();
-        let mut records = Records::new(self.profile, process);
+        let mut records = Records::new(self.profile, process, self.guids);
         let rows = table.for_each_row(self.log, |row| add(&mut records, row))?;
         self.profile.notes.extend(table.shortened());
         Ok(rows)

@@ -1,26 +1,34 @@
 //! Turns rows into records, equally for every tabular format.
 
+use super::RunGuids;
 use super::fields::{Field, FieldSource};
 use crate::model::{
     Agent, ApiCall, CounterSample, Dispatch, LaneId, LaunchVariant, MemoryAllocation, MemoryCopy,
-    NameId, ProcessId, Profile, ProfilerStatistic, StatisticKind, VariantId,
+    NameId, ProcessId, Profile, ProfilerStatistic, StatisticKind, VariantId, is_marker_domain,
 };
 use crate::name;
+use serde::Deserialize;
 
 /// Adds the rows of one table to a profile.
 pub struct Records<'a> {
     pub profile: &'a mut Profile,
+    /// The process that the file describes.
     pub process: ProcessId,
+    guids: &'a mut RunGuids,
+    /// The process of the row before, by its id.
+    guid: Option<(String, ProcessId)>,
     /// The name in the row before. Traces repeat names, and a comparison is cheaper than a look-up.
     kernel: Option<(String, NameId)>,
     variant: Option<(LaunchVariant, VariantId)>,
 }
 
 impl<'a> Records<'a> {
-    pub fn new(profile: &'a mut Profile, process: ProcessId) -> Self {
+    pub fn new(profile: &'a mut Profile, process: ProcessId, guids: &'a mut RunGuids) -> Self {
         Records {
             profile,
             process,
+            guids,
+            guid: None,
             kernel: None,
             variant: None,
         }
@@ -75,7 +83,23 @@ impl<'a> Records<'a> {
     }
 
     fn lane<R: FieldSource>(&mut self, row: &R) -> Result<LaneId, R::Problem> {
-        Ok(self.profile.lane_id(row.lane(self.process)?))
+        let process = self.process_of(row)?;
+        Ok(self.profile.lane_id(row.lane(process)?))
+    }
+
+    /// The process of a row. A file that was made of several databases has several.
+    fn process_of<R: FieldSource>(&mut self, row: &R) -> Result<ProcessId, R::Problem> {
+        let Some(guid) = row.text(Field::Guid)?.filter(|guid| !guid.is_empty()) else {
+            return Ok(self.process);
+        };
+        match &self.guid {
+            Some((last, process)) if last == guid => Ok(*process),
+            _ => {
+                let process = self.guids.process(guid, self.process, self.profile);
+                self.guid = Some((guid.to_owned(), process));
+                Ok(process)
+            }
+        }
     }
 
     pub fn dispatch<R: FieldSource>(&mut self, row: &R) -> Result<(), R::Problem> {
@@ -101,12 +125,25 @@ impl<'a> Records<'a> {
 
     pub fn call<R: FieldSource>(&mut self, row: &R) -> Result<(), R::Problem> {
         let domain = row.text(Field::Domain)?.unwrap_or_default();
+        self.call_in(domain, row)
+    }
+
+    /// Adds a call of a table that belongs to one domain.
+    pub fn call_in<R: FieldSource>(&mut self, domain: &str, row: &R) -> Result<(), R::Problem> {
+        let message = match is_marker_domain(domain) {
+            true => message(row.text(Field::Extra)?.unwrap_or_default()),
+            false => None,
+        };
+        let function = match &message {
+            Some(message) => message,
+            None => row.needed_text(Field::Function)?,
+        };
         let call = ApiCall {
             time: row.needed(Field::Start, row.time()?)?,
             lane: self.lane(row)?,
             correlation: row.unsigned(Field::Correlation)?,
             domain: self.profile.name_id(domain),
-            function: self.profile.name_id(row.needed_text(Field::Function)?),
+            function: self.profile.name_id(function),
         };
         self.profile.calls.push(call);
         Ok(())
@@ -178,6 +215,16 @@ impl<'a> Records<'a> {
         self.profile.add_agent(agent);
         Ok(())
     }
+}
+
+/// The text of a marker, which rocpd keeps apart from the function that set it.
+fn message(properties: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Marker {
+        message: String,
+    }
+    let marker: Marker = serde_json::from_str(properties).ok()?;
+    Some(marker.message).filter(|message| !message.is_empty())
 }
 
 impl Dispatch {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::launches::is_marker;
 use crate::model::{NameId, ProcessId, Profile, TimeSpan};
 use crate::name;
+use super::launch_calls::{LaunchCalls, NOT_PAIRED};
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{NOT_REPORTED, Share, percent, plural, time};
 
@@ -64,6 +65,8 @@ pub struct IdleTime {
     pub sequences: Vec<KernelSequence>,
     /// False if no launch call of any kernel is in the profile.
     pub knows_calls: bool,
+    /// True if launch calls are in the profile, and no number pairs one with its kernel.
+    pub pairs_nothing: bool,
 }
 
 /// A kernel on its queue, with the call that launched it.
@@ -115,33 +118,21 @@ struct Device {
 }
 
 pub fn idle(profile: &Profile) -> IdleTime {
-    let mut calls: HashMap<(ProcessId, u64), TimeSpan> = HashMap::new();
-    for call in profile
-        .calls
-        .iter()
-        .filter(|call| !is_marker(profile, call))
-    {
-        if let Some(correlation) = call.correlation {
-            let process = profile.lane(call.lane).process;
-            calls.entry((process, correlation)).or_insert(call.time);
-        }
-    }
+    let calls = LaunchCalls::new(profile);
     let mut queues: BTreeMap<_, Vec<Work>> = BTreeMap::new();
     for (launch, time) in profile.timed() {
         let lane = profile.lane(launch.lane);
-        let call = launch
-            .correlation
-            .and_then(|it| calls.get(&(lane.process, it)));
         let queue = ((lane.process, lane.agent), lane.queue.or(lane.stream));
         queues.entry(queue).or_default().push(Work {
             time,
             name: profile.variant(launch.variant).kernel,
-            call: call.copied(),
+            call: calls.call_of(launch),
         });
     }
     let mut idle = IdleTime {
         queues: queues.len(),
         knows_calls: queues.values().flatten().any(|work| work.call.is_some()),
+        pairs_nothing: calls.pairs_nothing(),
         ..IdleTime::default()
     };
     let mut devices = BTreeMap::new();
@@ -371,7 +362,9 @@ pub fn tables(profile: &Profile) -> Vec<TextTable> {
             known(*at, gaps.count().to_string())
         });
     let mut by_cause = TextTable::from(columns);
-    if !idle.knows_calls {
+    if idle.pairs_nothing {
+        by_cause.note(NOT_PAIRED);
+    } else if !idle.knows_calls {
         by_cause.note(
             "the host's launch calls are not reported, so its share is unknown: they are in a runtime trace (profile rocprofv3 \
              --kind runtime)",

@@ -1,10 +1,11 @@
 //! The cost of launching kernels: the host's call, the way to the device, and the pause between kernels.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::model::{ApiCall, ProcessId, Profile, TimeSpan};
+use crate::model::{ApiCall, Profile, TimeSpan, is_marker_domain};
+use super::launch_calls::{LaunchCalls, NOT_PAIRED};
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{Share, or_not_reported, percent, time};
 
@@ -49,19 +50,24 @@ pub struct LaunchOverhead {
     pub calls: Option<Durations>,
     /// Time from the start of the launching call to the kernel's start. It includes waiting for earlier kernels.
     pub queueing: Option<Durations>,
+    #[serde(skip)]
+    pairs_nothing: bool,
 }
 
-/// Returns whether a HIP or HSA function launches a kernel.
-fn launches_a_kernel(function: &str) -> bool {
-    function.contains("LaunchKernel")
-        || function.contains("LaunchCooperativeKernel")
-        || function == "hipGraphLaunch"
+/// Returns whether a function of HIP or CUDA launches kernels.
+pub(super) fn launches_a_kernel(function: &str) -> bool {
+    let launches = [
+        "LaunchKernel",
+        "LaunchCooperativeKernel",
+        "LaunchByPtr",
+        "GraphLaunch",
+    ];
+    launches.iter().any(|launch| function.contains(launch))
 }
 
 /// Returns whether a call is a marker of the program (ROCTx). A marker may have any name.
 pub fn is_marker(profile: &Profile, call: &ApiCall) -> bool {
-    let domain = profile.name(call.domain).to_ascii_uppercase();
-    domain.contains("MARKER") || domain.contains("ROCTX")
+    is_marker_domain(profile.name(call.domain))
 }
 
 /// Returns whether a profile has times of launches, or the calls that made them.
@@ -73,20 +79,20 @@ pub fn launch_overhead(profile: &Profile) -> LaunchOverhead {
     let (gaps, overlapping, span) = gaps_in_queues(profile);
     let gaps = Durations::from_nanoseconds(gaps);
     let gap_share = gaps.filter(|_| span > 0.0).map(|gaps| gaps.total_ns / span);
-    let launching: Vec<(ProcessId, Option<u64>, TimeSpan)> = profile
+    let launching = profile
         .calls
         .iter()
-        .filter(|call| !is_marker(profile, call) && launches_a_kernel(profile.name(call.function)))
-        .map(|call| (profile.lane(call.lane).process, call.correlation, call.time))
-        .collect();
-    let durations = launching.iter().map(|(.., time)| time.duration() as i64);
+        .filter(|call| !is_marker(profile, call) && launches_a_kernel(profile.name(call.function)));
+    let durations = launching.map(|call| call.time.duration() as i64);
+    let calls = LaunchCalls::new(profile);
     LaunchOverhead {
         launches: profile.dispatches.len() as u64,
         gaps,
         overlapping,
         gap_share,
         calls: Durations::from_nanoseconds(durations.collect()),
-        queueing: Durations::from_nanoseconds(queueing(profile, &launching)),
+        queueing: Durations::from_nanoseconds(queueing(profile, &calls)),
+        pairs_nothing: calls.pairs_nothing(),
     }
 }
 
@@ -118,21 +124,14 @@ fn gaps_in_queues(profile: &Profile) -> (Vec<i64>, u64, f64) {
     (gaps, overlapping, span)
 }
 
-fn queueing(profile: &Profile, launching: &[(ProcessId, Option<u64>, TimeSpan)]) -> Vec<i64> {
-    let starts: HashMap<(ProcessId, u64), i64> = launching
-        .iter()
-        .filter_map(|(process, correlation, time)| Some(((*process, (*correlation)?), time.start)))
-        .collect();
-    profile
-        .dispatches
-        .iter()
-        .filter_map(|dispatch| {
-            let process = profile.lane(dispatch.lane).process;
-            let called = starts.get(&(process, dispatch.correlation?))?;
-            // The profiler aligns the clocks of host and device, but not perfectly.
-            Some(dispatch.time?.start.checked_sub(*called)?.max(0))
-        })
-        .collect()
+fn queueing(profile: &Profile, calls: &LaunchCalls) -> Vec<i64> {
+    let launches = profile.timed();
+    let waits = launches.filter_map(|(launch, time)| {
+        let called = calls.call_of(launch)?.start;
+        // The profiler aligns the clocks of host and device, but not perfectly.
+        Some(time.start.checked_sub(called)?.max(0))
+    });
+    waits.collect()
 }
 
 impl LaunchOverhead {
@@ -161,6 +160,9 @@ impl LaunchOverhead {
             table.note(format!(
                 "{count} kernels started before the previous one had ended"
             ));
+        }
+        if self.pairs_nothing {
+            table.note(NOT_PAIRED);
         }
         if self.calls.is_none() {
             table

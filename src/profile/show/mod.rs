@@ -6,6 +6,7 @@ pub mod counters;
 pub mod derived;
 pub mod hotspots;
 pub mod idle;
+pub mod launch_calls;
 pub mod launches;
 pub mod memory_chart;
 pub mod occupancy;
@@ -14,3 +15,6 @@ pub mod report;
 pub mod roofline;
 pub mod samples;
 pub mod timeline;
+
+#[cfg(test)]
+mod tests;

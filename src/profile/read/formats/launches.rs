@@ -39,7 +39,7 @@ pub(super) fn read(reading: &mut FileImport<'_>, has_counters: bool) -> RowCount
         .collect();
     let is_timed = table.has(Field::Start) && table.has(Field::End);
     let process = reading.process();
-    let mut records = Records::new(reading.profile, process);
+    let mut records = Records::new(reading.profile, process, reading.guids);
     let mut rounded = 0u64;
     let rows = table.for_each_row(reading.log, |row| {
         let launch = records.launch(row)?;

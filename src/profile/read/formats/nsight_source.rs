@@ -2,18 +2,17 @@
 //!
 //! Each kernel has a line with its name, a header, and one row an instruction.
 
-use super::ProfileFormat;
-use super::{FormatContent, ProfileFormat};
 use super::instructions::InstructionCounts;
 use crate::name;
 use crate::read::table::CsvTable;
 use crate::read::{FileImport, ReadRefusal, RowCount};
+use super::{FormatContent, ProfileFormat};
 
 pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "Nsight Compute source page (CSV)",
     recognises: |file| file.contains_all(&["\"Warp Stall Sampling (All ", "\"Source\""]),
-    content: FormatContent::Part,
     read,
+    content: FormatContent::Part,
 };
 
 const NO_TABLE: &str = "is a source page of Nsight Compute without instructions: write it with `ncu --import FILE.ncu-rep \

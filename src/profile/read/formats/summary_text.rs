@@ -2,13 +2,12 @@
 
 use std::collections::HashSet;
 
-use super::ProfileFormat;
-use super::{FormatContent, ProfileFormat};
 use super::statistics::kind_from_name;
 use crate::model::{Profile, ProfilerStatistic, StatisticKind};
 use crate::read::table::shown;
 use crate::read::text_table::cells;
 use crate::read::{FileImport, RowCount};
+use super::{FormatContent, ProfileFormat};
 
 pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprofv3 summary (text)",
@@ -16,8 +15,8 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
         let has_columns = file.contains_all(&["| ", " NAME ", " DOMAIN ", " CALLS ", " DURATION "]);
         has_columns || file.contains_all(&["ROCPROFV3 ", "SUMMARY:"])
     },
-    content: FormatContent::Part,
     read,
+    content: FormatContent::Part,
 };
 
 /// NAME DOMAIN CALLS DURATION AVERAGE PERCENT MIN MAX STDDEV.

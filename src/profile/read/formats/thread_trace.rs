@@ -1,17 +1,16 @@
 //! Reads rocprofv3's `stats_ui_output_agent_N_dispatch_N.csv` of a thread trace: cycles of the traced waves, counted by
 //! instruction and source line.
 
-use super::ProfileFormat;
-use super::{FormatContent, ProfileFormat};
 use super::instructions::InstructionCounts;
 use crate::read::fields::{Field, FieldSource};
 use crate::read::{FileImport, RowCount};
+use super::{FormatContent, ProfileFormat};
 
 pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprofv3 thread trace (CSV)",
     recognises: |file| file.has(&["vaddr", "instruction", "hitcount", "latency"]),
-    content: FormatContent::Part,
     read,
+    content: FormatContent::Part,
 };
 
 fn read(reading: &mut FileImport<'_>) -> RowCount {
