@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use tinyllama_profile::{Profile, StatisticKind, import};
 use tinyllama_base::Percentage;
+use tinyllama_profile::{Profile, StatisticKind, import};
 
 const COMPUTE_ANALYSIS: &str = "rocprof-compute analysis (text)";
 const COMPUTE_DATABASE: &str = "rocprof-compute analysis (SQLite)";

@@ -5,8 +5,8 @@ mod samples;
 
 use std::path::{Path, PathBuf};
 
-use tinyllama_profile::{Import, Profile, StatisticKind, import};
 use tinyllama_base::Percentage;
+use tinyllama_profile::{Import, Profile, StatisticKind, import};
 
 const ALLOCATION_TRACE: &str = "rocprofv3 allocations (CSV)";
 const API_TRACE: &str = "rocprofv3 API trace (CSV)";

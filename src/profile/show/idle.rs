@@ -3,10 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::launches::is_marker;
+use super::launch_calls::{LaunchCalls, NOT_PAIRED};
 use crate::model::{NameId, ProcessId, Profile, TimeSpan};
 use crate::name;
-use super::launch_calls::{LaunchCalls, NOT_PAIRED};
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{NOT_REPORTED, Share, percent, plural, time};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::model::{ApiCall, Profile, TimeSpan, is_marker_domain};
 use super::launch_calls::{LaunchCalls, NOT_PAIRED};
+use crate::model::{ApiCall, Profile, TimeSpan, is_marker_domain};
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{Share, or_not_reported, percent, time};
 

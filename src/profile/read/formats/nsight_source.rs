@@ -3,10 +3,10 @@
 //! Each kernel has a line with its name, a header, and one row an instruction.
 
 use super::instructions::InstructionCounts;
+use super::{FormatContent, ProfileFormat};
 use crate::name;
 use crate::read::table::CsvTable;
 use crate::read::{FileImport, ReadRefusal, RowCount};
-use super::{FormatContent, ProfileFormat};
 
 pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "Nsight Compute source page (CSV)",

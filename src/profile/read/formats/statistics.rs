@@ -5,11 +5,11 @@ use std::path::Path;
 
 use super::{FormatContent, ProfileFormat};
 use crate::model::{Profile, StatisticKind};
+use crate::name::is_api;
 use crate::read::damage::Damage;
 use crate::read::fields::{Field, FieldSource};
 use crate::read::selection::{names_process, unpacked};
 use crate::read::{FileImport, RowCount, table};
-use crate::name::is_api;
 use tinyllama_base::units::{Percentage, percent, time};
 
 pub const FORMAT: ProfileFormat = ProfileFormat {

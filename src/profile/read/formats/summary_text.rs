@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use super::statistics::kind_from_name;
+use super::{FormatContent, ProfileFormat};
 use crate::model::{Profile, ProfilerStatistic, StatisticKind};
 use crate::read::table::shown;
 use crate::read::text_table::cells;
 use crate::read::{FileImport, RowCount};
-use super::{FormatContent, ProfileFormat};
 
 pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprofv3 summary (text)",

@@ -2,9 +2,9 @@
 //! instruction and source line.
 
 use super::instructions::InstructionCounts;
+use super::{FormatContent, ProfileFormat};
 use crate::read::fields::{Field, FieldSource};
 use crate::read::{FileImport, RowCount};
-use super::{FormatContent, ProfileFormat};
 
 pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprofv3 thread trace (CSV)",

@@ -12,7 +12,6 @@ use tinyllama_profile::show::timeline::{
     Activity, TimelineRow, TimelineSpan, activity, device_label, rows,
 };
 use tinyllama_tutor_core::PanelAction;
-use tinyllama_base::{Share, percent, time};
 
 /// Columns of a row's label at most.
 const LABEL: usize = 22;
