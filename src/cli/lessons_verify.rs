@@ -45,7 +45,7 @@ pub fn run(
     };
     let report = verify(course, source, &args.chosen, &options, &mut print_progress)?;
     if let Some(path) = path {
-        let (taken, planned) = (path.minutes_taken(course), path.minutes);
+        let (taken, planned) = (course.minutes_of_path(path), path.minutes);
         eprintln!("path {}: {taken:.0} of {planned} planned minutes", path.id);
     }
     print_document(as_json, &report.document(), |out| {

@@ -3,6 +3,9 @@
 /// Placeholder for the folder of the session.
 pub const SESSION: &str = "{session}";
 
+/// Checks whether the run command takes these flags for this target. The error is the message that it would print.
+pub type CommandCheck<'a> = &'a dyn Fn(&str, &[String]) -> Result<(), String>;
+
 /// A command that a step may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LessonCommand {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-pub use super::document::{Hint, Level, SessionDocument};
-use super::kinds::StepKind;
-use crate::{Check, LearningPath, RunName};
+use super::path::WHOLE;
+use crate::document::Level;
+use crate::{LearningPath, RunName, SessionDocument, Step};
 
 /// A course: its sessions, lessons and pages.
 #[derive(Clone, Debug, Default)]
@@ -29,46 +29,6 @@ pub struct Lesson {
     pub requires: Vec<String>,
     pub objectives: Vec<String>,
     pub steps: Vec<Step>,
-}
-
-#[derive(Clone, Debug)]
-pub struct Step {
-    pub id: String,
-    pub title: String,
-    /// Markdown with live values.
-    pub text: String,
-    pub kind: StepKind,
-    /// What the step trains or profiles.
-    pub target: Option<String>,
-    /// Flags of what the step starts, without a change by the learner.
-    pub flags: Vec<String>,
-    /// Id of a recording from a GPU that shows the topic of this step: a run, or the document of a command.
-    pub recording: Option<String>,
-    /// May be left out when time is short.
-    pub optional: bool,
-    /// The learner has to change the flags.
-    pub editable: bool,
-    pub checks: Vec<Check>,
-    pub hints: Vec<Hint>,
-    pub golden: Golden,
-    /// The same question with other figures.
-    pub again: Option<Box<Step>>,
-}
-
-impl Step {
-    /// Returns the step in the form in which an earlier question is asked again.
-    pub fn asked_again(&self) -> &Step {
-        self.again.as_deref().unwrap_or(self)
-    }
-}
-
-/// The inputs of a learner who does everything right.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Golden {
-    pub number: Option<f64>,
-    pub flags: Option<Vec<String>>,
-    pub text: Option<String>,
-    pub import: Option<String>,
 }
 
 impl Course {
@@ -103,36 +63,75 @@ impl Course {
         self.lessons()
             .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)))
     }
+
+    /// The path with this name, or `None` for the whole course.
+    ///
+    /// # Errors
+    /// Fails if there is no path with this name. The message lists the names.
+    pub fn path(&self, name: &str) -> Result<Option<&LearningPath>, String> {
+        let found = self.paths.iter().find(|path| path.id == name);
+        if found.is_some() || name == WHOLE {
+            return Ok(found);
+        }
+        let names = itertools::join(self.paths.iter().map(|path| &path.id), ", ");
+        Err(format!(
+            "there is no path `{name}`; there are: {WHOLE}, {names}"
+        ))
+    }
+
+    /// Lists the whole course and every path: its name, and a text with its title and minutes.
+    pub fn paths_in_text(&self) -> Vec<(&str, String)> {
+        let minutes: u32 = self.lessons().map(|lesson| lesson.minutes).sum();
+        let optional = self.lessons().map(|lesson| lesson.optional_minutes());
+        let optional = optional.sum::<f64>().max(0.0);
+        let whole =
+            format!("the whole course, {minutes} minutes, and {optional:.0} that may be left out");
+        let paths = self.paths.iter().map(|path| {
+            let text = format!("{}, {} minutes", path.title, path.minutes);
+            (path.id.as_str(), text)
+        });
+        [(WHOLE, whole)].into_iter().chain(paths).collect()
+    }
+
+    /// The planned minutes of a path's lessons plus the estimated minutes of its single steps.
+    pub fn minutes_of_path(&self, path: &LearningPath) -> f64 {
+        let whole = self.lessons().filter(|it| path.has_whole_lesson(&it.id));
+        let whole: u32 = whole.map(|lesson| lesson.minutes).sum();
+        let single = self.steps().filter(|(lesson, step)| {
+            !path.has_whole_lesson(&lesson.id) && path.names_step(&lesson.id, &step.id)
+        });
+        f64::from(whole)
+            + single
+                .map(|(_, step)| step.estimated_minutes())
+                .sum::<f64>()
+    }
 }
 
 impl Lesson {
+    /// Minutes of the steps that every learner does.
+    pub fn estimated_minutes(&self) -> f64 {
+        self.minutes_of(false)
+    }
+
+    /// Says that its planned minutes are far from the estimated ones.
+    pub fn minutes_problem(&self) -> String {
+        let (planned, estimated) = (self.minutes, self.estimated_minutes());
+        format!(
+            "{planned} minutes are planned, but its texts, runs and questions take about {estimated:.0}"
+        )
+    }
+
+    /// Minutes of the optional steps.
+    pub fn optional_minutes(&self) -> f64 {
+        self.minutes_of(true)
+    }
+
+    fn minutes_of(&self, optional: bool) -> f64 {
+        let steps = self.steps.iter().filter(|step| step.optional == optional);
+        steps.map(Step::estimated_minutes).sum()
+    }
+
     pub fn step(&self, id: &str) -> Option<&Step> {
         self.steps.iter().find(|step| step.id == id)
-    }
-}
-
-/// Suffix of an investigation's id, for its runs with a fix.
-pub const FIXED: &str = "+fix";
-
-impl Step {
-    /// Ids of all checks, and whether each is required.
-    pub fn checked(&self) -> impl Iterator<Item = (&str, bool)> {
-        let checks = self.checks.iter();
-        let checks = checks.map(|check| (check.id.as_str(), check.required));
-        let expects = self.expects().iter();
-        checks.chain(expects.map(|expect| (expect.id.as_str(), expect.required)))
-    }
-
-    /// The hints offered after the checks in `failed` were missed, with their numbers among all hints, from 1.
-    pub fn hints_after(&self, failed: &[String]) -> Vec<(u32, &Hint)> {
-        let on_offer = |hint: &&Hint| {
-            hint.after
-                .as_ref()
-                .is_none_or(|check| failed.contains(check))
-        };
-        (1..)
-            .zip(&self.hints)
-            .filter(|(_, hint)| on_offer(hint))
-            .collect()
     }
 }

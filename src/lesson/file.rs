@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::locate::{TextPosition, locate};
-use crate::{CourseSource, Lesson, Problem, limits};
+use crate::{CourseSource, Problem, limits};
 
 /// A course file with its text, which can locate problems.
 pub struct CourseFile {
@@ -70,20 +70,6 @@ impl CourseFile {
             locate(&self.text, path),
             message.into(),
         )
-    }
-}
-
-/// A problem about the node at `path` in the file of `lesson`, with line and column if the file can still be read.
-pub fn problem_in(
-    source: &CourseSource,
-    lesson: &Lesson,
-    path: &str,
-    message: impl Into<String>,
-) -> Problem {
-    let file = format!("{}/{}.yaml", lesson.session, lesson.id);
-    match CourseFile::open(source, &file) {
-        Ok(file) => file.problem(path, message),
-        Err(unreadable) => unreadable,
     }
 }
 

@@ -6,12 +6,9 @@ use super::document::FORMAT;
 use super::file::CourseFile;
 use super::step_reader::StepReader;
 use crate::{
-    Course, CourseSource, Lesson, LessonDocument, Problem, Problems, WorkshopDocument, live,
-    validate,
+    CommandCheck, Course, CourseSource, Lesson, LessonDocument, Problem, Problems,
+    WorkshopDocument, live, validate,
 };
-
-/// Checks whether the run command takes these flags for this target. The error is the message that it would print.
-pub type CommandCheck<'a> = &'a dyn Fn(&str, &[String]) -> Result<(), String>;
 
 /// The file that lists sessions and lessons.
 pub const WORKSHOP: &str = "workshop.yaml";
@@ -155,4 +152,18 @@ fn read_reference(source: &CourseSource, problems: &mut Vec<Problem>) -> BTreeMa
         }
     }
     pages
+}
+
+/// A problem about the node at `path` in the file of `lesson`, with line and column if the file can still be read.
+pub fn problem_in(
+    source: &CourseSource,
+    lesson: &Lesson,
+    path: &str,
+    message: impl Into<String>,
+) -> Problem {
+    let file = format!("{}/{}.yaml", lesson.session, lesson.id);
+    match CourseFile::open(source, &file) {
+        Ok(file) => file.problem(path, message),
+        Err(unreadable) => unreadable,
+    }
 }

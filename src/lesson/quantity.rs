@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use tinyllama_runs::{Metric, MetricUnit, Statistic};
 
+/// Suffix of an investigation's id, for its runs with a fix.
+pub const FIXED: &str = "+fix";
+
 /// A step of a lesson; its run has the same name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RunName {

@@ -33,16 +33,12 @@ impl StepContent for CompareStep {
         (0.5, 0.0)
     }
 
-    fn validate(&self, check: &mut LessonCheck, at: &str, index: usize) {
-        if self.runs.len() < 2 {
-            check.refuse(&format!("{at}/runs"), "comparing needs at least two runs");
-        }
-        for (i, run) in self.runs.iter().enumerate() {
-            if !check.is_made(run, index) {
-                let message = format!("no run of this name comes before: `{run}`");
-                check.refuse(&format!("{at}/runs/{i}"), message);
-            }
-        }
+    fn demands(&self) -> Vec<Demand<'_>> {
+        let too_few = (self.runs.len() < 2)
+            .then(|| Demand::Fault("runs".into(), "comparing needs at least two runs".into()));
+        let runs = self.runs.iter().enumerate();
+        let runs = runs.map(|(i, run)| Demand::RunBefore(format!("runs/{i}"), run));
+        too_few.into_iter().chain(runs).collect()
     }
 
     fn looks_back(&self) -> Vec<&RunName> {

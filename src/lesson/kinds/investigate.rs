@@ -67,16 +67,18 @@ impl StepContent for Case {
         (minutes, suspects.sum::<f64>() + shows.sum::<f64>())
     }
 
-    fn validate(&self, check: &mut LessonCheck, at: &str, index: usize) {
+    fn demands(&self) -> Vec<Demand<'_>> {
+        let mut demands = Vec::new();
         for (m, measurement) in self.measurements.iter().enumerate() {
-            // The learner reads this text after the measurement.
-            check.live(at, &measurement.shows, index, index + 1);
+            demands.push(Demand::TextAfter(&measurement.shows));
             if !measurement.choices.is_empty() {
-                for (path, message) in quiz_problems(&Quiz::Choices(measurement.choices.clone())) {
-                    check.refuse(&format!("{at}/measurements/{m}/{path}"), message);
-                }
+                let problems = quiz_problems(&Quiz::Choices(measurement.choices.clone()));
+                demands.extend(problems.into_iter().map(|(path, message)| {
+                    Demand::Fault(format!("measurements/{m}/{path}"), message)
+                }));
             }
         }
+        demands
     }
 
     fn mark(&self, answer: QuizAnswer, _: &dyn CommandOutputs) -> Option<MarkedAnswer> {

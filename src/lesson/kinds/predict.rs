@@ -24,8 +24,8 @@ impl StepContent for PredictStep {
         (0.5, 0.0)
     }
 
-    fn validate(&self, check: &mut LessonCheck, at: &str, index: usize) {
-        check.prediction(at, index, &self.measure);
+    fn demands(&self) -> Vec<Demand<'_>> {
+        vec![Demand::RunAfter(&self.measure)]
     }
 
     fn looks_back(&self) -> Vec<&RunName> {

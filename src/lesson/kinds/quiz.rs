@@ -48,13 +48,11 @@ impl StepContent for Quiz {
         }
     }
 
-    fn validate(&self, check: &mut LessonCheck, at: &str, index: usize) {
-        for (path, message) in quiz_problems(self) {
-            check.refuse(&format!("{at}/{path}"), message);
-        }
-        if let Some(of) = self.asked_step() {
-            check.output_before(index, of, at);
-        }
+    fn demands(&self) -> Vec<Demand<'_>> {
+        let faults = quiz_problems(self).into_iter();
+        let faults = faults.map(|(path, message)| Demand::Fault(path, message));
+        let output = self.asked_step().map(Demand::OutputBefore);
+        faults.chain(output).collect()
     }
 
     fn looks_back(&self) -> Vec<&RunName> {

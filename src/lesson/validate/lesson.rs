@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::id;
 use crate::contradictions::contradictions;
 use crate::file::CourseFile;
+use crate::kinds::Demand;
 use crate::{Course, Lesson, Problem, Step, is_id, live};
 use tinyllama_contract::targets;
 
@@ -13,7 +14,7 @@ const LEEWAY: f64 = 1.25;
 /// Most minutes of a lesson. Longer lessons have to be split.
 const MOST_MINUTES: u32 = 25;
 
-pub(crate) struct LessonCheck<'a> {
+pub(super) struct LessonCheck<'a> {
     pub(super) course: &'a Course,
     pub(super) lesson: &'a Lesson,
     pub(super) file: &'a CourseFile,
@@ -92,7 +93,28 @@ impl LessonCheck<'_> {
             let message = format!("there is no target `{target}`; there are: {names}");
             self.refuse(&format!("{at}/target"), message);
         }
-        step.content().validate(self, at, index);
+        let mut expects = BTreeSet::new();
+        for (e, expect) in step.expects().iter().enumerate() {
+            let path = format!("{at}/checks/{e}");
+            self.id(&expect.id, &mut expects, "check", &path);
+        }
+        for demand in step.content().demands() {
+            self.demand(at, index, demand);
+        }
+    }
+
+    fn demand(&mut self, at: &str, index: usize, demand: Demand) {
+        match demand {
+            Demand::Fault(path, message) => self.refuse(&format!("{at}/{path}"), message),
+            Demand::RunBefore(path, run) if !self.is_made(run, index) => {
+                let message = format!("no run of this name comes before: `{run}`");
+                self.refuse(&format!("{at}/{path}"), message);
+            }
+            Demand::RunBefore(..) => {}
+            Demand::OutputBefore(of) => self.output_before(index, of, at),
+            Demand::RunAfter(measure) => self.prediction(at, index, measure),
+            Demand::TextAfter(text) => self.live(at, text, index, index + 1),
+        }
     }
 
     fn text(&mut self, at: &str, index: usize, step: &Step) {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::file::CourseFile;
 use crate::{Course, CourseSource, Problem, WorkshopDocument};
-pub(super) use lesson::LessonCheck;
+use lesson::LessonCheck;
 
 /// Lower-case letters, digits and hyphens; safe as a file's name.
 pub fn is_id(text: &str) -> bool {

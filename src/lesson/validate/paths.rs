@@ -26,7 +26,7 @@ pub(super) fn check(course: &Course, workshop: &CourseFile, problems: &mut Vec<P
             let found = message.map(|it| workshop.problem(&at(&format!("lessons/{l}")), it));
             problems.extend(found);
         }
-        let (taken, planned) = (path.minutes_taken(course), path.minutes);
+        let (taken, planned) = (course.minutes_of_path(path), path.minutes);
         if taken > f64::from(planned) {
             let message =
                 format!("the path takes {taken:.0} minutes, but only {planned} are planned");
@@ -41,7 +41,7 @@ fn looked_back(course: &Course, path: &LearningPath, entry: &str) -> Option<Stri
         entry == lesson.id || entry == format!("{}/{}", lesson.id, step.id)
     });
     steps.find_map(|(lesson, step)| {
-        let missing = step.named_runs(lesson).into_iter().find(|run| {
+        let missing = step.named_runs(&lesson.id).into_iter().find(|run| {
             let id = run.step.strip_suffix(FIXED).unwrap_or(&run.step);
             !path.has_step(&run.lesson, id)
         })?;

@@ -122,7 +122,12 @@ fn needed<'a>(course: &'a Course, lessons: &[&Lesson]) -> Vec<(&'a Lesson, &'a S
     let own = |id: &str| lessons.iter().any(|lesson| lesson.id == id);
     let named: BTreeSet<RunName> = lessons
         .iter()
-        .flat_map(|lesson| lesson.steps.iter().flat_map(|step| step.named_runs(lesson)))
+        .flat_map(|lesson| {
+            lesson
+                .steps
+                .iter()
+                .flat_map(|step| step.named_runs(&lesson.id))
+        })
         .filter(|run| !own(&run.lesson))
         .collect();
     course
