@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::kinds::behavior;
 use super::profile::ProfileView;
 use tinyllama_lesson::{CaseMove, Lesson, MarkedAnswer, OutputView, QuizAnswer, Step};
-use tinyllama_session::{MeasuredRuns, SessionState, StepProgress, StepRef, StepStatus};
+use tinyllama_session::{MeasuredRuns, SessionState, StepProgress, StepRef};
 
 /// The data that a kind of step reads.
 pub struct StepContext<'a> {
@@ -160,26 +159,5 @@ impl Block {
 
     pub fn strong(text: impl Into<String>) -> Self {
         Block::Text(Tone::Strong, text.into())
-    }
-}
-
-impl StepContext<'_> {
-    /// Returns the blocks below the step's text, and the effect of Enter.
-    pub fn document(&self) -> (Vec<Block>, PrimaryAction) {
-        let (blocks, primary) = behavior(self.step).document(self);
-        match self.progress.status {
-            StepStatus::Done => (blocks, PrimaryAction::Next),
-            _ => (blocks, primary),
-        }
-    }
-
-    /// Returns the lines that can be chosen.
-    pub fn menu(&self) -> Vec<MenuLine> {
-        let mut blocks = self.document().0.into_iter();
-        let menu = blocks.find_map(|block| match block {
-            Block::Menu(lines) => Some(lines),
-            _ => None,
-        });
-        menu.unwrap_or_default()
     }
 }

@@ -19,7 +19,7 @@ use crate::document::{
 };
 use tinyllama_lesson::kinds::StepKind;
 use tinyllama_lesson::{Golden, MarkedAnswer, QuizAnswer, Step};
-use tinyllama_session::{SessionEvent, StepRef};
+use tinyllama_session::{SessionEvent, StepRef, StepStatus};
 
 /// The behavior of a step kind. Every kind needs the methods without a default.
 pub trait StepBehavior {
@@ -66,6 +66,27 @@ pub fn behavior(step: &Step) -> &dyn StepBehavior {
         StepKind::Quiz(quiz) => quiz,
         StepKind::Kernel(step) => step,
         StepKind::Reflect(step) => step,
+    }
+}
+
+impl StepContext<'_> {
+    /// Returns the blocks below the step's text, and the effect of Enter.
+    pub fn document(&self) -> (Vec<Block>, PrimaryAction) {
+        let (blocks, primary) = behavior(self.step).document(self);
+        match self.progress.status {
+            StepStatus::Done => (blocks, PrimaryAction::Next),
+            _ => (blocks, primary),
+        }
+    }
+
+    /// Returns the lines that can be chosen.
+    pub fn menu(&self) -> Vec<MenuLine> {
+        let mut blocks = self.document().0.into_iter();
+        let menu = blocks.find_map(|block| match block {
+            Block::Menu(lines) => Some(lines),
+            _ => None,
+        });
+        menu.unwrap_or_default()
     }
 }
 
