@@ -15,20 +15,16 @@ pub mod stage3;
 pub mod stage4;
 pub mod stage5;
 pub mod stage6;
+mod target;
 pub mod v1;
 pub mod v2;
 pub mod v3;
 pub mod v4;
 
-use std::ops::Deref;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
-use crate::Synchronize;
 use crate::model::Recipe;
-use crate::targets::engine_kind::EngineKind;
-use tinyllama_base::known_by_name;
+pub use target::{Target, TargetDescription, TargetKind};
 
 /// Every target, in the order of the course.
 pub const ALL: &[Target] = &[
@@ -47,62 +43,6 @@ pub const ALL: &[Target] = &[
     case3::TARGET,
     case4::TARGET,
 ];
-
-/// A target that `run` can train.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(into = "&'static str", try_from = "String")]
-pub struct Target(&'static TargetDescription);
-
-/// The data of a target.
-pub struct TargetDescription {
-    pub name: &'static str,
-    /// One line for lists. The lines of stages do not reveal the answer.
-    pub summary: &'static str,
-    pub kind: TargetKind,
-    /// How the target carries out the model.
-    pub recipe: Recipe,
-    /// Work that its clock waits for by default.
-    pub timing: Synchronize,
-    pub engine: EngineKind,
-}
-
-impl TargetDescription {
-    /// A target that the autodiff engine carries out through burn's tape.
-    const fn by_recipe(
-        name: &'static str,
-        summary: &'static str,
-        kind: TargetKind,
-        recipe: Recipe,
-    ) -> Self {
-        TargetDescription {
-            name,
-            summary,
-            kind,
-            recipe,
-            timing: Synchronize::Phases,
-            engine: EngineKind::Autodiff,
-        }
-    }
-
-    /// The same target, but the host's clock alone times the parts of a step.
-    const fn timed_by_host(self) -> Self {
-        TargetDescription {
-            timing: Synchronize::HostParts,
-            ..self
-        }
-    }
-}
-
-/// The purpose of a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TargetKind {
-    /// All versions compute the same, and each is faster than the one before.
-    Version,
-    /// A stage of the debugging scenario. Each stage has one mistake less than the one before.
-    Stage,
-    /// A target with a separate mistake, which the learner finds by its symptom.
-    Case,
-}
 
 impl Target {
     /// The versions, which all compute the same.
@@ -158,22 +98,6 @@ pub fn list(what: &str) -> String {
         text += &format!("\n- {target}: {}", target.summary);
     }
     text
-}
-
-impl Deref for Target {
-    type Target = TargetDescription;
-
-    fn deref(&self) -> &TargetDescription {
-        self.0
-    }
-}
-
-known_by_name!(Target);
-
-impl From<Target> for &'static str {
-    fn from(target: Target) -> Self {
-        target.name
-    }
 }
 
 impl TryFrom<String> for Target {
