@@ -7,16 +7,8 @@ use crate::instruction::{Group, Instruction, Permute, Space};
 use crate::memory;
 use crate::operand::{self, ConstantType, EXEC, Kind, Operand, VCC, integer};
 use crate::parse::Symbols;
-use crate::program::{Location, Program};
+use crate::program::{Location, Program, address_of};
 use crate::table::{self, Entry};
-
-/// Address of the first instruction, for calls. Each instruction takes eight bytes, as the compiler's relocations
-/// assume.
-pub(crate) const CODE_ADDRESS: u64 = 0x7_0000_0000;
-
-pub(crate) fn address_of(index: u32) -> u64 {
-    CODE_ADDRESS + u64::from(index) * 8
-}
 
 pub(crate) struct Line<'a> {
     pub number: usize,

@@ -22,7 +22,17 @@ pub(crate) struct Symbols {
     pub data: HashMap<String, u64>,
 }
 
-pub(crate) fn parse(assembly: &str) -> Result<Program, ParseError> {
+impl Program {
+    /// Decodes assembly that `clang -S` wrote for an AMD GPU.
+    ///
+    /// # Errors
+    /// Fails if the text has no kernel, an instruction is unknown, or a line cannot be read.
+    pub fn parse(assembly: &str) -> Result<Program, ParseError> {
+        parse(assembly)
+    }
+}
+
+fn parse(assembly: &str) -> Result<Program, ParseError> {
     let mut program = Program::default();
     let mut symbols = Symbols::default();
     let mut lines: Vec<Line<'_>> = vec![];

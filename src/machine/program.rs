@@ -4,9 +4,15 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::error::ParseError;
 use crate::instruction::Instruction;
-use crate::parse;
+
+/// Address of the first instruction, for calls. Each instruction takes eight bytes, as the compiler's relocations
+/// assume.
+pub(crate) const CODE_ADDRESS: u64 = 0x7_0000_0000;
+
+pub(crate) fn address_of(index: u32) -> u64 {
+    CODE_ADDRESS + u64::from(index) * 8
+}
 
 /// The source line that the compiler names for an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -70,14 +76,6 @@ pub struct Program {
 }
 
 impl Program {
-    /// Decodes assembly that `clang -S` wrote for an AMD GPU.
-    ///
-    /// # Errors
-    /// Fails if the text has no kernel, an instruction is unknown, or a line cannot be read.
-    pub fn parse(assembly: &str) -> Result<Program, ParseError> {
-        parse::parse(assembly)
-    }
-
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }

@@ -2,10 +2,10 @@
 
 use super::Entry;
 use crate::core::{Core, Outcome, unsupported};
-use crate::decode::{CODE_ADDRESS, address_of};
 use crate::error::Fault;
 use crate::instruction::{Instruction, Run};
 use crate::operand::Kind;
+use crate::program::{CODE_ADDRESS, address_of};
 use crate::wave::{Lane, Status, Wave};
 
 /// Hints to the scheduler and to caches, which change no value.
