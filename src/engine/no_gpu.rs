@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 
-use crate::device::vulkan::Adapter;
+use crate::device::adapter::Adapter;
 use crate::device::{Backend, CacheSettings};
 use crate::train::KernelLaunch;
 

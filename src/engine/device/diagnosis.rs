@@ -7,9 +7,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use super::adapter::Adapter;
 use super::driver::Vendor;
 use super::finding::{DeviceFinding, FindingStatus};
-use super::{Backend, DeviceError, driver, is_compiled_in, library, unserved, vendor_of, vulkan};
+use super::{Backend, DeviceError, driver, is_compiled_in, library, unserved, vendor_of};
 use crate::gpu;
 use tinyllama_base::units::human_bytes;
 use tinyllama_base::{kfd, process, rocm};
@@ -116,7 +117,7 @@ fn adapters() -> Vec<DeviceFinding> {
 }
 
 /// Describes an adapter. Software adapters get another topic: no run takes one by default, so they do not count as adapters.
-fn adapter(found: vulkan::Adapter) -> DeviceFinding {
+fn adapter(found: Adapter) -> DeviceFinding {
     let (topic, taken) = match found.software {
         true => ("software adapter", " (used only when named with --device)"),
         false => ("adapter", ""),
@@ -279,7 +280,7 @@ mod tests {
     #[test]
     fn a_program_that_speaks_vulkan_is_no_adapter_that_runs_take() {
         let found = |kind| {
-            adapter(vulkan::Adapter {
+            adapter(Adapter {
                 name: "one".into(),
                 driver: "driver".into(),
                 software: kind == DeviceKind::Cpu,

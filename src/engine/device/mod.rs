@@ -2,6 +2,8 @@
 //!
 //! Every backend is probed before a client is created: creating one without its library panics.
 
+pub mod adapter;
+mod cache_settings;
 pub mod ceilings;
 mod cpu;
 pub mod diagnosis;
@@ -18,9 +20,10 @@ mod unserved;
 pub mod vulkan;
 
 pub use crate::gpu::{forget_decisions, tuned_operations};
+pub use cache_settings::CacheSettings;
 pub use error::DeviceError;
 pub use failure::{BackendFailure, explain};
-pub use runtime::{CacheSettings, configure_runtime};
+pub use runtime::configure_runtime;
 pub use select::{
     OpenDevice, check_cpu, cpu_facts, is_compiled_in, open, open_driver, open_driver_of,
     require_code_generator, vendor_of,

@@ -2,17 +2,8 @@
 
 use std::sync::Once;
 
-use tinyllama_contract::Tuning;
-
+use super::CacheSettings;
 use crate::gpu;
-
-/// Settings of the runtime that a run asks for.
-#[derive(Clone, Copy, Debug)]
-pub struct CacheSettings {
-    /// True if burn may fuse neighbouring operations into one kernel.
-    pub fusion: bool,
-    pub tuning: Tuning,
-}
 
 /// Applies `settings` and turns the persistent caches on. Call it before the first use of a device.
 ///

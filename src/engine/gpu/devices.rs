@@ -5,7 +5,7 @@ use burn::tensor::Device;
 use burn::tensor::DeviceKind;
 
 use crate::device::Backend;
-use crate::device::vulkan::Adapter;
+use crate::device::adapter::Adapter;
 
 /// Returns every Vulkan adapter in the loader's order; empty if there is no loader.
 #[cfg(feature = "vulkan")]

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::rc::Rc;
 
-use super::gemm::{GemmOperands, GemmPrecision, GemmSpec, Operand, OutputType};
+use super::gemm_spec::{GemmOperands, GemmPrecision, GemmSpec, Operand, OutputType};
 use super::interface::Opaque;
 use super::loader::{Function, SharedLibrary, Statuses, interface};
 use super::lt_numbers::{CUBLAS, HIPBLAS, Numbers};

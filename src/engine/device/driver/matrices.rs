@@ -1,6 +1,6 @@
 //! The matrix library of a device (cuBLASLt, hipBLASLt or rocBLAS) with its state for each stream.
 
-use super::gemm::{GemmOperands, GemmSpec};
+use super::gemm_spec::{GemmOperands, GemmSpec};
 use super::lt::{LtHandle, LtLibrary, LtProduct};
 use super::rocblas::RocBlas;
 use super::{DriverError, Properties, Result, Stream, Vendor};

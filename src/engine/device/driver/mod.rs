@@ -25,6 +25,7 @@ mod collective;
 mod compile;
 mod error;
 mod gemm;
+mod gemm_spec;
 mod graph;
 mod handle;
 mod interface;
@@ -48,9 +49,8 @@ pub use calls::loaded_from;
 pub use collective::{Communicator, UniqueId};
 pub use compile::{CompileRequest, SourceCode};
 pub use error::{DriverError, ErrorClass, Result};
-pub use gemm::{
-    AlgorithmSelection, GemmOperands, GemmPlan, GemmPrecision, GemmSpec, Operand, OutputType,
-};
+pub use gemm::{AlgorithmSelection, GemmPlan};
+pub use gemm_spec::{GemmOperands, GemmPrecision, GemmSpec, Operand, OutputType};
 pub use graph::{Graph, GraphContents};
 pub use handle::Driver;
 pub(super) use loader::{candidates, explain, toolkits_named};

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use super::gemm::{GemmOperands, GemmPrecision, GemmSpec, Operand, OutputType};
+use super::gemm_spec::{GemmOperands, GemmPrecision, GemmSpec, Operand, OutputType};
 use super::interface::Opaque;
 use super::loader::{SharedLibrary, Statuses, interface};
 use super::{DriverError, Result, Stream, Vendor};

@@ -1,6 +1,7 @@
 //! Chooses the fastest of a library's algorithms by running them.
 
-use super::gemm::{GemmOperands, GemmPlan, GemmSpec};
+use super::gemm::GemmPlan;
+use super::gemm_spec::{GemmOperands, GemmSpec};
 use super::matrices::LibraryProduct;
 use super::{DeviceBuffer, Driver, DriverError, Graph, GraphContents, Result, Stream};
 
