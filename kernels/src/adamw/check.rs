@@ -6,8 +6,8 @@ use tinyllama_kernel_catalog::adamw::{
     AdamwBlock, FACTORS, Factors, Hyperparameters, STATE_ALIGNMENT, reference, state_elements,
 };
 
+use super::NAME;
 use super::launch::{AdamWParameter, AdamWTypes, FactorSource, choose_block, step};
-use super::workload::NAME;
 use crate::{
     KernelError,
     check::{KernelTrial, OutputCheck},

@@ -3,9 +3,9 @@
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 use tinyllama_kernel_catalog::adamw::{AdamwBlock, FACTORS, Factors, state_elements};
 
+use super::NAME;
 use super::kernels::{adamw_step, factor_argument};
 use super::plan::{PlannedLaunch, plan};
-use super::workload::NAME;
 use crate::{
     KernelError,
     launch::{

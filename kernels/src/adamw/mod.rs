@@ -20,3 +20,7 @@ pub(crate) use {
     launch::{AdamWParameter, AdamWTypes, FactorSource, choose_block, step},
     workload::CODE,
 };
+
+/// The kernel's name in the catalogue.
+#[cfg(feature = "gpu")]
+pub(crate) const NAME: &str = tinyllama_kernel_catalog::adamw::KERNEL.name;

@@ -3,9 +3,9 @@
 use cubecl::prelude::*;
 use tinyllama_kernel_catalog::adamw::{AdamwBlock, STATE_ALIGNMENT};
 
+use super::NAME;
 use super::kernels::Segment;
 use super::launch::BoundParameter;
-use super::workload::NAME;
 use crate::{
     KernelError,
     launch::{CheckedBuffer, F32, vector_size},

@@ -8,8 +8,6 @@ use super::launch::{AdamWParameter, AdamWTypes, FactorSource, choose_block, step
 use crate::launch::F32;
 use crate::workload::{BufferContent, KernelCode};
 
-pub(crate) const NAME: &str = KERNEL.name;
-
 /// All parameters of a model in one launch, with the factors in a buffer. Weights are f32. With a 16-bit type,
 /// gradients have that type and a copy is kept.
 pub(crate) const CODE: KernelCode = KernelCode {

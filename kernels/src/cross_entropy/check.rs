@@ -7,8 +7,9 @@ use tinyllama_kernel_catalog::cross_entropy::{
     CrossEntropyShape, reference_backward, reference_forward,
 };
 
+use super::NAME;
 use super::launch::{RowOutput, rows};
-use super::workload::{CrossEntropyTypes, NAME, launcher};
+use super::workload::{CrossEntropyTypes, launcher};
 use crate::{
     KernelError,
     check::{INDEX, KernelTrial, OutputCheck},

@@ -5,8 +5,9 @@ use cubecl::{ir::ElemType, prelude::*, server::Handle};
 use tinyllama_kernel_catalog::block::TeamBlock;
 use tinyllama_kernel_catalog::cross_entropy::CrossEntropyShape;
 
+use super::NAME;
 use super::kernels;
-use super::workload::{CrossEntropyTypes, NAME};
+use super::workload::CrossEntropyTypes;
 use crate::{
     KernelError,
     launch::{CheckedBuffer, F32, check_shape, cube_count, default_units, linear, vector_size},

@@ -16,5 +16,9 @@ pub use binding::{cross_entropy, cross_entropy_with_gradient};
 #[cfg(feature = "gpu")]
 pub(crate) use {
     launch::{RowOutput, mean, rows},
-    workload::{CODE, CrossEntropyTypes, NAME},
+    workload::{CODE, CrossEntropyTypes},
 };
+
+/// The kernel's name in the catalogue.
+#[cfg(feature = "gpu")]
+pub(crate) const NAME: &str = tinyllama_kernel_catalog::cross_entropy::KERNEL.name;

@@ -4,14 +4,12 @@ use cubecl::ir::ElemType;
 use tinyllama_kernel_catalog::block::TeamBlock;
 use tinyllama_kernel_catalog::cross_entropy::{CrossEntropyShape, KERNEL};
 
-use super::check;
 use super::launch::{RowOutput, backward, mean, rows};
+use super::{NAME, check};
 use crate::check::INDEX;
 use crate::launch::F32;
 use crate::team::team_block;
 use crate::workload::{BufferContent, BufferSource, KernelCode, PassLauncher};
-
-pub(crate) const NAME: &str = KERNEL.name;
 
 /// The kernel's descriptor, and the code that launches it.
 pub(crate) const CODE: KernelCode = KernelCode {

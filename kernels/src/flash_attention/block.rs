@@ -3,8 +3,8 @@
 use cubecl::prelude::*;
 use tinyllama_kernel_catalog::flash_attention::{AttentionShape, AttentionTile, tile_candidates};
 
+use super::NAME;
 use super::tile::Tiling;
-use super::workload::NAME;
 use crate::{
     KernelError,
     launch::{compute_units, plane_size},

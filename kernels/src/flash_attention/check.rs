@@ -4,10 +4,10 @@ use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
 use tinyllama_kernel_catalog::flash_attention::{AttentionShape, AttentionTile, reference};
 
+use super::NAME;
 use super::block::FlashAttentionBlock;
 use super::launch::{backward, check_sizes, forward};
 use super::view::HeadView;
-use super::workload::NAME;
 use crate::{
     KernelError,
     check::{KernelTrial, OutputCheck},

@@ -3,12 +3,12 @@
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 use tinyllama_kernel_catalog::flash_attention::AttentionShape;
 
+use super::NAME;
 use super::block::{AttentionGrid, AttentionPass, FlashAttentionBlock};
 use super::forward_kernel::flash_attention_forward;
 use super::key_gradient::flash_attention_key_gradient;
 use super::query_gradient::flash_attention_query_gradient;
 use super::view::{HeadView, common_vector_size};
-use super::workload::NAME;
 use crate::{
     KernelError,
     launch::{CheckedBuffer, F32, check_float, check_shape},

@@ -32,3 +32,7 @@ pub(crate) use {
     view::HeadView,
     workload::CODE,
 };
+
+/// The kernel's name in the catalogue.
+#[cfg(feature = "gpu")]
+pub(crate) const NAME: &str = tinyllama_kernel_catalog::flash_attention::KERNEL.name;

@@ -3,8 +3,8 @@
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
 use tinyllama_kernel_catalog::flash_attention::AttentionShape;
 
+use super::NAME;
 use super::tile::Rows;
-use super::workload::NAME;
 use crate::KernelError;
 use crate::launch::{CheckedBuffer, vector_size};
 

@@ -9,8 +9,6 @@ use super::view::HeadView;
 use crate::launch::F32;
 use crate::workload::KernelCode;
 
-pub(crate) const NAME: &str = KERNEL.name;
-
 /// Queries, keys and values are columns of one projection, as in the model.
 pub(crate) const CODE: KernelCode = KernelCode {
     kernel: &KERNEL,

@@ -6,8 +6,9 @@ use tinyllama_kernel_catalog::rmsnorm::{
     RmsNormBlock, RmsNormShape, reference_backward, reference_forward,
 };
 
+use super::NAME;
 use super::launch::choose_block;
-use super::workload::{NAME, RmsNormTypes, launcher};
+use super::workload::{RmsNormTypes, launcher};
 use crate::{
     KernelError,
     check::{KernelTrial, OutputCheck},

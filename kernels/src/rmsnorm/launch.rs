@@ -4,8 +4,9 @@ use cubecl::{ir::ElemType, prelude::*, server::Handle};
 
 use tinyllama_kernel_catalog::rmsnorm::{RmsNormBlock, RmsNormShape};
 
+use super::NAME;
 use super::kernels;
-use super::workload::{NAME, RmsNormTypes};
+use super::workload::RmsNormTypes;
 use crate::{
     KernelError,
     launch::{

@@ -18,3 +18,7 @@ pub(crate) use {
     launch::{backward, choose_block, forward, workspace},
     workload::{CODE, RmsNormTypes},
 };
+
+/// The kernel's name in the catalogue.
+#[cfg(feature = "gpu")]
+pub(crate) const NAME: &str = tinyllama_kernel_catalog::rmsnorm::KERNEL.name;

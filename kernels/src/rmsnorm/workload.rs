@@ -8,8 +8,6 @@ use super::launch::{backward, choose_block, forward, workspace};
 use crate::launch::F32;
 use crate::workload::{BufferContent, BufferSource, KernelCode, PassLauncher};
 
-pub(crate) const NAME: &str = KERNEL.name;
-
 /// The kernel's descriptor, and the code that launches it.
 pub(crate) const CODE: KernelCode = KernelCode {
     kernel: &KERNEL,

@@ -4,8 +4,8 @@ use cubecl::{ir::ElemType, prelude::*};
 
 use tinyllama_kernel_catalog::rope::{RopeLayout, RopeShape, reference, table};
 
+use super::NAME;
 use super::launch::turn;
-use super::workload::NAME;
 use crate::{
     KernelError,
     check::{KernelTrial, OutputCheck},

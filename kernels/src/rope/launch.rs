@@ -5,8 +5,8 @@ use cubecl::{ir::ElemType, prelude::*, server::Handle};
 use tinyllama_kernel_catalog::block::CubeBlock;
 use tinyllama_kernel_catalog::rope::{RopeLayout, RopeShape};
 
+use super::NAME;
 use super::kernels::rope_turn;
-use super::workload::NAME;
 use crate::{
     KernelError,
     launch::{CheckedBuffer, F32, block_cubes, check_shape, vector_size},

@@ -11,7 +11,8 @@ mod launch;
 mod workload;
 
 #[cfg(feature = "gpu")]
-pub(crate) use {
-    launch::turn,
-    workload::{CODE, NAME},
-};
+pub(crate) use {launch::turn, workload::CODE};
+
+/// The kernel's name in the catalogue.
+#[cfg(feature = "gpu")]
+pub(crate) const NAME: &str = tinyllama_kernel_catalog::rope::KERNEL.name;

@@ -4,12 +4,10 @@ use cubecl::ir::ElemType;
 use tinyllama_kernel_catalog::flash_attention as attention;
 use tinyllama_kernel_catalog::rope::{KERNEL, RopeShape};
 
-use super::check;
 use super::launch::turn;
+use super::{NAME, check};
 use crate::launch::{F32, cube_block};
 use crate::workload::{BufferSource, KernelCode, PassLauncher};
-
-pub(crate) const NAME: &str = KERNEL.name;
 
 /// The kernel's descriptor, and the code that launches it.
 pub(crate) const CODE: KernelCode = KernelCode {

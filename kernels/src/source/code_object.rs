@@ -6,7 +6,8 @@ use cubecl::hip::compiler::HipBackend;
 use cubecl::hip::{HipCompilationOptions, HipCompiler, HipRepresentation};
 use cubecl::{Compiler, ir::amd::GfxArch, prelude::KernelDefinition};
 
-use super::{Target, recorder::message};
+use super::Target;
+use super::error::compilation_message;
 
 /// A kernel as an ELF image that AMD's driver can load.
 #[derive(Clone, Debug)]
@@ -43,7 +44,7 @@ pub(super) fn lower(
             shared_memory_bytes: module.shared_memory_size,
         }),
         Ok(Ok(HipRepresentation::Cpp(_))) => Err("it became C++".into()),
-        Ok(Err(error)) => Err(message(error)),
+        Ok(Err(error)) => Err(compilation_message(error)),
         Err(_) => Err("the lowering to LLVM panicked".into()),
     }
 }

@@ -1,3 +1,4 @@
+use cubecl::CompilationError;
 use thiserror::Error;
 
 use crate::KernelError;
@@ -15,4 +16,15 @@ pub enum SourceError {
     Kernel(#[from] KernelError),
     #[error("cannot generate code for `{kernel}`: {reason}")]
     Compilation { kernel: String, reason: String },
+}
+
+/// Returns a compilation error without its stack trace.
+pub(super) fn compilation_message(error: CompilationError) -> String {
+    match error {
+        CompilationError::Validation { reason, .. } | CompilationError::Generic { reason, .. } => {
+            reason
+        }
+        CompilationError::ExpansionPanicked { message, .. } => message,
+        other => other.to_string(),
+    }
 }

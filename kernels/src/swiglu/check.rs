@@ -4,7 +4,8 @@ use cubecl::{ir::ElemType, prelude::*};
 
 use tinyllama_kernel_catalog::swiglu::{SwigluShape, reference_backward, reference_forward};
 
-use super::workload::{GateUpLayout, NAME, launcher};
+use super::NAME;
+use super::workload::{GateUpLayout, launcher};
 use crate::{
     KernelError,
     check::{KernelTrial, OutputCheck},

@@ -16,5 +16,9 @@ pub use binding::{swiglu, swiglu_gradient};
 #[cfg(feature = "gpu")]
 pub(crate) use {
     launch::{backward, forward},
-    workload::{CODE, NAME},
+    workload::CODE,
 };
+
+/// The kernel's name in the catalogue.
+#[cfg(feature = "gpu")]
+pub(crate) const NAME: &str = tinyllama_kernel_catalog::swiglu::KERNEL.name;

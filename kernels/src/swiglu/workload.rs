@@ -3,12 +3,10 @@
 use cubecl::{ir::ElemType, server::Handle};
 use tinyllama_kernel_catalog::swiglu::{KERNEL, SwigluShape};
 
-use super::check;
 use super::launch::{backward, forward};
+use super::{NAME, check};
 use crate::launch::cube_block;
 use crate::workload::{BufferSource, KernelCode, PassLauncher};
-
-pub(crate) const NAME: &str = KERNEL.name;
 
 /// Layout of a workload's gate and up, and of their gradients.
 #[derive(Debug, Clone, Copy)]

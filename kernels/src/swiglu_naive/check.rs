@@ -4,7 +4,8 @@ use cubecl::{ir::ElemType, prelude::*};
 
 use tinyllama_kernel_catalog::swiglu_naive::{SwigluNaiveShape, reference_forward};
 
-use super::workload::{NAME, launcher};
+use super::NAME;
+use super::workload::launcher;
 use crate::{
     KernelError,
     check::{KernelTrial, OutputCheck},

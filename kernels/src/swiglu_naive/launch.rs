@@ -5,8 +5,8 @@ use cubecl::{ir::ElemType, prelude::*, server::Handle};
 use tinyllama_kernel_catalog::block::CubeBlock;
 use tinyllama_kernel_catalog::swiglu_naive::SwigluNaiveShape;
 
+use super::NAME;
 use super::kernels::swiglu_naive_forward;
-use super::workload::NAME;
 use crate::{
     KernelError,
     launch::{CheckedBuffer, block_cubes, check_shape},

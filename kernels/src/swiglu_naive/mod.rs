@@ -14,7 +14,8 @@ mod workload;
 pub use binding::swiglu_naive;
 
 #[cfg(feature = "gpu")]
-pub(crate) use {
-    launch::forward,
-    workload::{CODE, NAME},
-};
+pub(crate) use {launch::forward, workload::CODE};
+
+/// The kernel's name in the catalogue.
+#[cfg(feature = "gpu")]
+pub(crate) const NAME: &str = tinyllama_kernel_catalog::swiglu_naive::KERNEL.name;

@@ -3,12 +3,10 @@
 use cubecl::ir::ElemType;
 use tinyllama_kernel_catalog::swiglu_naive::{KERNEL, SwigluNaiveShape};
 
-use super::check;
 use super::launch::forward;
+use super::{NAME, check};
 use crate::launch::cube_block;
 use crate::workload::{BufferSource, KernelCode, PassLauncher};
-
-pub(crate) const NAME: &str = KERNEL.name;
 
 /// The kernel's descriptor, and the code that launches it.
 pub(crate) const CODE: KernelCode = KernelCode {

@@ -17,8 +17,6 @@ use super::CodeObject;
 use super::{SourceArgument, SourceError, SourceLaunch, Target};
 use crate::KernelError;
 use server::RecordingServer;
-#[cfg(feature = "rocm")]
-pub(super) use server::message;
 
 /// Device type of recorders in cubecl's registry; no runtime uses it.
 const DEVICE_TYPE: u16 = 0x7EC0;

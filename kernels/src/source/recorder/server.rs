@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use cubecl::{
-    CompilationError, Compiler, define_kernel,
+    Compiler, define_kernel,
     future::DynFut,
     ir::TargetProperties,
     prelude::*,
@@ -35,6 +35,7 @@ use cubecl_runtime::{
 
 #[cfg(feature = "rocm")]
 use super::super::code_object::{CodeObject, lower};
+use super::super::error::compilation_message;
 use super::super::target::Arch;
 use super::super::{InfoPassing, SourceError, Target};
 use super::{Recorder, UnnamedLaunch, lock};
@@ -81,14 +82,14 @@ impl RecordingServer {
         let CubeCount::Static(x, y, z) = count else {
             return Err("its grid is only known on the device".to_string());
         };
-        let definition = define_kernel(kernel).map_err(message)?;
+        let definition = define_kernel(kernel).map_err(compilation_message)?;
         let entry = definition.settings.kernel_name.clone();
         let dim = definition.settings.cube_dim;
         let compiled = match &self.target.architecture {
             Arch::Hip(_) => CppCompiler::<Hip>::default().compile(definition, &self.options),
             Arch::Cuda(_) => CppCompiler::<Cuda>::default().compile(definition, &self.options),
         }
-        .map_err(message)?;
+        .map_err(compilation_message)?;
         #[cfg(feature = "rocm")]
         let code_object = self.lower(kernel)?;
         let info = arguments.info;
@@ -127,22 +128,11 @@ impl RecordingServer {
         let wanted = self.recorder.lowered.load(Ordering::Relaxed);
         match &self.target.architecture {
             Arch::Hip(name) if wanted => {
-                let definition = define_kernel(kernel).map_err(message)?;
+                let definition = define_kernel(kernel).map_err(compilation_message)?;
                 lower(definition, short_name(kernel.name()), name, &self.target).map(Some)
             }
             _ => Ok(None),
         }
-    }
-}
-
-/// Returns a compilation error without its stack trace.
-pub(in crate::source) fn message(error: CompilationError) -> String {
-    match error {
-        CompilationError::Validation { reason, .. } | CompilationError::Generic { reason, .. } => {
-            reason
-        }
-        CompilationError::ExpansionPanicked { message, .. } => message,
-        other => other.to_string(),
     }
 }
 
