@@ -112,11 +112,11 @@ const HELD: &[(u8, &str, &[Test])] = &[
         "charts cannot be read off",
         &[
             (
-                "src/ui/tui/panels/plot/axis.rs",
+                "src/ui/tui/widgets/plot/axis.rs",
                 "ends_are_short_whatever_they_are",
             ),
             (
-                "src/ui/tui/panels/plot/mod.rs",
+                "src/ui/tui/widgets/plot/mod.rs",
                 "a_curve_rises_to_the_right_between_labelled_axes",
             ),
         ],
@@ -565,9 +565,9 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         28,
         "digits change within a list",
         &[
-            ("src/ui/tui/panels/text.rs", "numbers_read_like_numbers"),
+            ("src/ui/tui/widgets/text.rs", "numbers_read_like_numbers"),
             (
-                "src/ui/tui/panels/plot/axis.rs",
+                "src/ui/tui/widgets/plot/axis.rs",
                 "ends_are_short_whatever_they_are",
             ),
         ],
@@ -664,7 +664,7 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
                 "what_a_kernel_does_is_whole_in_the_list_at_every_size",
             ),
             (
-                "src/ui/tui/panels/table.rs",
+                "src/ui/tui/widgets/table.rs",
                 "names_that_are_cut_still_differ_and_texts_fold",
             ),
         ],

@@ -1,10 +1,9 @@
 //! All actions: one line each, with its area, its usual keys, its description and its function.
 //! The key map, the help page, the palette and the command bar are made from this table.
 
-use std::sync::Arc;
-
-use super::keys::Binding;
-use super::panels::{PANELS, help, machine, welcome};
+use super::help;
+use super::model::key_map::{Binding, Handler, KeyBinding};
+use super::panels::{PANELS, machine};
 use super::update::act::{
     act, check, edit, flags, hint, quit, redraw, run_again, shell, skip, skip_lesson, view, zoom,
 };
@@ -19,21 +18,12 @@ use super::update::profile::{import, in_terminal};
 use super::update::references::{explain, follow};
 use super::update::runs::ask_to_stop;
 use super::update::scroll::{close, filter, next_match, panel, previous_match, search};
-use crate::tui::{Area, Effect, Effects, Key, KeyMap, Model, OpenStep};
+use super::update::welcome;
+use crate::tui::{Area, Effect, Effects, Key, KeyMap, Model};
 use tinyllama_tutor_core::{Action, PanelAction};
-
-/// An action, its usual keys, its description, and its function.
-pub type KeyBinding = (Action, &'static str, &'static str, Handler);
 
 /// A movement through a list, a text or figures. Each area handles all its movements with one function.
 type Motion = (PanelAction, &'static str, &'static str);
-
-#[derive(Clone, Copy)]
-pub enum Handler {
-    Any(fn(&mut Model) -> Effects),
-    /// Needs an open step.
-    Step(fn(&mut Model, &OpenStep) -> Effects),
-}
 
 /// The actions of an area.
 struct AreaActions {
@@ -209,15 +199,17 @@ static TABLES: [AreaActions; 6] = [
 impl Default for KeyMap {
     fn default() -> Self {
         let bindings = TABLES.iter().flat_map(|table| {
-            let case_moves = table.bindings.iter().copied().flatten();
-            let case_moves = case_moves.map(|(action, keys, does, _)| (*action, *keys, *does));
+            let actions = table.bindings.iter().copied().flatten().copied();
             let motions = table.motions.iter().copied().flatten();
-            let motions = motions.map(|(motion, keys, does)| (Move(*motion), *keys, *does));
-            case_moves
+            let motions = motions.map(|(motion, keys, does)| {
+                (Move(*motion), *keys, *does, Handler::Motion(table.moved))
+            });
+            actions
                 .chain(motions)
-                .map(move |(action, keys, does)| Binding {
+                .map(move |(action, keys, does, handler)| Binding {
                     area: table.area,
                     action,
+                    handler,
                     keys: keys
                         .split(' ')
                         .filter_map(|key| Key::parse(key).ok())
@@ -229,23 +221,43 @@ impl Default for KeyMap {
     }
 }
 
-/// Carries out an action of an area, for a key or for the palette.
-pub fn carry_out(model: &mut Model, area: Area, action: Action) -> Effects {
-    let table = TABLES.iter().find(|table| table.area == area)?;
-    if let Move(motion) = action {
-        return (table.moved)(model, motion);
-    }
-    let mut case_moves = table.bindings.iter().copied().flatten();
-    match case_moves
-        .find(|case_move| case_move.0 == action)
-        .map(|case_move| case_move.3)
-    {
-        Some(Any(act)) => act(model),
-        Some(Step(act)) => {
-            let course = Arc::clone(&model.course);
-            let here = model.open_step(&course)?;
-            act(model, &here)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tinyllama_tutor_core::PanelAction;
+
+    #[test]
+    fn the_usual_keys_are_readable_unambiguous_and_every_action_has_one() {
+        let map = KeyMap::default();
+        assert!(map.conflict().is_none());
+        for binding in &map.bindings {
+            let name = (binding.area, binding.action);
+            assert!(!binding.keys.is_empty(), "{name:?}");
+            let named: Vec<_> = map
+                .bindings_in(binding.area)
+                .filter(|other| other.action.name() == binding.action.name())
+                .collect();
+            assert_eq!(named.len(), 1, "{name:?}");
         }
-        None => None,
+    }
+
+    #[test]
+    fn an_inner_panel_comes_before_the_screen_around_it() {
+        let map = KeyMap::default();
+        let find = |areas: &[Area], key: &str| {
+            let binding = map.find(areas, Key::parse(key).unwrap())?;
+            Some((binding.area, binding.action))
+        };
+        let down = Action::Move(PanelAction::Down);
+        assert_eq!(find(&[Area::Step], "down"), Some((Area::Step, down)));
+        assert_eq!(
+            find(&[Area::Panel, Area::Step, Area::Everywhere], "down"),
+            Some((Area::Panel, down))
+        );
+        assert_eq!(
+            find(&[Area::Step, Area::Everywhere], "q"),
+            Some((Area::Everywhere, Action::Quit))
+        );
+        assert_eq!(find(&[Area::Step], "q"), None);
     }
 }

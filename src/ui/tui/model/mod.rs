@@ -1,11 +1,15 @@
 //! The state of the full screen. [`super::update`] changes it, [`super::view`] draws it.
 
 pub mod attention;
+pub mod key_map;
 pub mod log;
+pub mod message;
 pub mod outline;
 pub mod overlay;
+pub mod panel;
 pub mod run;
 pub mod step;
+pub mod task;
 
 use std::path::PathBuf;
 use std::sync::Arc;

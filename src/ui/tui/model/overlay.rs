@@ -2,7 +2,7 @@
 
 use ratatui_textarea::{CursorMove, TextArea};
 
-use crate::tui::{Cursor, Effects, Model, Panel, RunId};
+use crate::tui::{Cursor, Effects, Model, Panel, RunId, Snippet};
 use tinyllama_session::StepRef;
 
 #[derive(Debug)]
@@ -62,23 +62,6 @@ impl ChoiceList {
         format!(
             "Letters of a name shorten this list. Up and down choose, Enter takes, Esc closes. {more}"
         )
-    }
-}
-
-/// A text for the learner's clipboard.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snippet {
-    /// A name such as `the run's command`.
-    pub name: String,
-    pub text: String,
-}
-
-impl Snippet {
-    pub fn new(name: impl Into<String>, text: impl ToString) -> Self {
-        Self {
-            name: name.into(),
-            text: text.to_string(),
-        }
     }
 }
 

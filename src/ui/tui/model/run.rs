@@ -1,10 +1,10 @@
 //! A run that the learner asked for.
 
-use crate::tui::{RunId, RunView};
+use crate::tui::{Pane, Panel, PanelCommand, RunId, RunView};
 use tinyllama_lesson::Job;
 use tinyllama_runs::Speed;
 use tinyllama_session::StepRef;
-use tinyllama_tutor_core::RunEnding;
+use tinyllama_tutor_core::{PanelAction, RunEnding};
 
 #[derive(Debug)]
 pub struct TutorRun {
@@ -44,5 +44,28 @@ pub enum RunPhase {
 impl RunPhase {
     pub fn is_alive(&self) -> bool {
         matches!(self, RunPhase::Running | RunPhase::Stopping)
+    }
+}
+
+/// The figures of a run are a panel of their step.
+impl Panel for RunView {
+    fn title(&self) -> String {
+        self.title()
+    }
+
+    fn paint(&self, pane: &mut Pane) {
+        self.paint(pane);
+    }
+
+    fn act(&mut self, action: PanelAction) -> bool {
+        self.act(action)
+    }
+
+    fn filter(&mut self, text: &str) -> bool {
+        self.filter(text)
+    }
+
+    fn commands(&self) -> Vec<PanelCommand> {
+        self.commands()
     }
 }

@@ -25,8 +25,8 @@ pub use self::context::{LearnerPrediction, Round, RunContext};
 use self::curves::ChartSpan;
 use self::kernels::KernelTableView;
 use self::state::RunState;
-use super::panels::table::TableView;
-use crate::tui::{Cursor, Pane, Panel, PanelCommand, Tabs, paragraph};
+use super::widgets::table::TableView;
+use crate::tui::{Cursor, Pane, PanelCommand, Tabs, paragraph};
 use tinyllama_base::{Interval, TextTable};
 use tinyllama_contract::Step;
 use tinyllama_profile::live::GpuStatus;
@@ -200,12 +200,12 @@ fn step_table(state: &RunState) -> TextTable {
     steps::table(String::new(), &latest).into()
 }
 
-impl Panel for RunView {
-    fn title(&self) -> String {
+impl RunView {
+    pub fn title(&self) -> String {
         format!("A run of {}", self.state.context.target)
     }
 
-    fn paint(&self, pane: &mut Pane) {
+    pub fn paint(&self, pane: &mut Pane) {
         let height = pane.area.height;
         let lines = header::lines(&self.state, pane.area.width, pane.theme);
         pane.put(lines);
@@ -220,7 +220,7 @@ impl Panel for RunView {
         draw(self, pane.sub_pane(pane.area));
     }
 
-    fn act(&mut self, action: PanelAction) -> bool {
+    pub fn act(&mut self, action: PanelAction) -> bool {
         if self.section.act(action, SECTIONS.len()) {
             return true;
         }
@@ -242,7 +242,7 @@ impl Panel for RunView {
         }
     }
 
-    fn filter(&mut self, text: &str) -> bool {
+    pub fn filter(&mut self, text: &str) -> bool {
         match self.section.at {
             KERNELS => self.look.filter(text, &self.state),
             STEPS => {
@@ -253,7 +253,7 @@ impl Panel for RunView {
         }
     }
 
-    fn commands(&self) -> Vec<PanelCommand> {
+    pub fn commands(&self) -> Vec<PanelCommand> {
         let mut commands = vec![(PanelAction::NextSection, "next section")];
         match self.section.at {
             KERNELS => commands.extend(self.look.commands()),

@@ -3,7 +3,7 @@
 use ratatui::prelude::{Buffer, Rect};
 
 use super::*;
-use crate::tui::{Theme, sheet};
+use crate::tui::{Panel, Theme, sheet};
 use tinyllama_contract::Body;
 use tinyllama_runs::read_line;
 use tinyllama_runs::{Metric, MetricUnit};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{ask, kernel, navigate, note_time, primary, profile, runs};
+use super::request::note_time;
+use super::{ask, kernel, navigate, primary, profile, runs};
 use crate::tui::model::WIDE;
 use crate::tui::{
     Ask, ComparePanel, ComparedRun, Confirm, Effect, Effects, HandOver, Highlighter, Message,

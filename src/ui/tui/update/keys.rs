@@ -4,10 +4,8 @@ use crossterm::event::KeyCode::{Char, Enter};
 use crossterm::event::{KeyEvent, KeyEventKind};
 
 use super::{act, ask, navigate, palette, runs, scroll};
-use crate::tui::actions::carry_out;
 use crate::tui::{
-    Area, Confirm, Effect, Effects, FocusedScreen, Key, Model, Overlay, SessionRequest,
-    both_effects,
+    Area, Confirm, Effect, Effects, Key, Model, Overlay, SessionRequest, both_effects,
 };
 use tinyllama_tutor_core::{Action, PanelAction};
 
@@ -29,10 +27,10 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
             if let Some(effects) = scroll::search_key(model, key) {
                 return both_effects(life, effects);
             }
-            let binding = model.keys.find(&areas(model), key);
+            let binding = model.keys.find(&model.areas(), key);
             let found = binding.map(|binding| (binding.area, binding.action));
             if let Some((area, action)) = found {
-                carry_out(model, area, action)
+                model.carry_out(area, action)
             } else if matches!(key.code, Char('0'..='9')) && ask::open_for_number(model) {
                 // Who knows the number types it before the line for it is open.
                 ask::key(model, event)
@@ -49,18 +47,6 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
         }
     };
     both_effects(life, done)
-}
-
-/// The areas whose keys apply, the innermost first.
-pub fn areas(model: &Model) -> Vec<Area> {
-    match (model.top_panel(), model.screen) {
-        (Some(panel), _) => vec![panel.area(), Area::Everywhere],
-        (_, FocusedScreen::Outline) => vec![Area::Outline, Area::Everywhere],
-        (_, FocusedScreen::Step) if model.has_panel_open() => {
-            vec![Area::Panel, Area::Step, Area::Everywhere]
-        }
-        (_, FocusedScreen::Step) => vec![Area::Step, Area::Everywhere],
-    }
 }
 
 fn record_activity(model: &mut Model) -> Effects {

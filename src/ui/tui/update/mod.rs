@@ -6,7 +6,6 @@ pub mod copy;
 pub mod kernel;
 mod keys;
 pub mod log;
-pub use keys::areas;
 pub mod navigate;
 pub mod palette;
 pub mod play;
@@ -16,15 +15,18 @@ pub mod profiler;
 pub mod recall;
 pub mod references;
 mod reply;
+mod request;
 pub mod runs;
 pub mod scroll;
 #[cfg(test)]
 mod tests;
+pub mod welcome;
 
 use crossterm::event::{Event, MouseEventKind};
 
+pub use self::request::note_time;
+use self::request::request;
 use super::model::log::LoggedKind;
-use super::panels::welcome;
 use crate::tui::{Effect, Effects, Message, Model, Overlay, SessionRequest};
 use tinyllama_tutor_core::PanelAction;
 use tinyllama_tutor_core::document::Given;
@@ -102,11 +104,6 @@ fn input(model: &mut Model, event: Event) -> Effects {
     None
 }
 
-/// An effect that sends a request to the session.
-fn request(request: SessionRequest) -> Effects {
-    Some(vec![Effect::Session(request)])
-}
-
 /// The first effects of a tutor.
 pub fn begin(model: &mut Model) -> Vec<Effect> {
     let mut effects = vec![Effect::Session(SessionRequest::Measure)];
@@ -117,11 +114,4 @@ pub fn begin(model: &mut Model) -> Vec<Effect> {
     effects.extend(navigate::read_to_its_end(model));
     effects.push(act::load_highlighter());
     effects
-}
-
-/// Records the time spent at the open step, also when the tutor ends.
-pub fn note_time(model: &mut Model) -> Option<Effect> {
-    let seconds = model.attention.turn(model.now)?;
-    let at = model.step.as_ref()?.at.clone();
-    Some(Effect::Session(SessionRequest::Spend(at, seconds)))
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crossterm::event::KeyCode;
 
 use super::primary::{Primary, primary};
-use super::{note_time, profiler, recall, runs, scroll};
+use super::request::note_time;
+use super::{profiler, recall, runs, scroll};
 use crate::tui::panels::lesson_end;
 use crate::tui::view::document;
 use crate::tui::{

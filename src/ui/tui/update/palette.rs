@@ -4,8 +4,7 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use ratatui_textarea::{CursorMove, TextArea};
 
-use super::{copy, keys, log, navigate, play};
-use crate::tui::actions::carry_out;
+use super::{copy, log, navigate, play};
 use crate::tui::{
     Area, ChoiceList, Effect, Effects, HandOver, Model, Overlay, PageEntry, PageText, Palette,
     SessionRequest, Snippet, TextPage,
@@ -96,7 +95,7 @@ fn command(model: &Model, query: &str) -> Option<(usize, PaletteEntry)> {
 }
 
 fn all_entries(model: &Model) -> Vec<PaletteEntry> {
-    let areas = keys::areas(model);
+    let areas = model.areas();
     // The order of the help page; actions that apply everywhere come first.
     let areas = areas
         .iter()
@@ -105,7 +104,7 @@ fn all_entries(model: &Model) -> Vec<PaletteEntry> {
     let bindings = areas.flat_map(|area| model.keys.bindings_in(*area));
     let actions = bindings.filter(|it| !is_skippable(it.action)).map(|it| {
         let (area, action) = (it.area, it.action);
-        let choose = move |model: &mut Model| carry_out(model, area, action);
+        let choose = move |model: &mut Model| model.carry_out(area, action);
         PaletteEntry {
             key: model.keys.shown(area, action),
             ..PaletteEntry::new(it.does.to_string(), choose)

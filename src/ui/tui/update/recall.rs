@@ -1,6 +1,7 @@
 //! Asks earlier questions again, one after the other. Each appears as its own step, without its answer.
 
-use super::{navigate, note_time, request};
+use super::navigate;
+use super::request::{note_time, request};
 use crate::tui::model::step::Recall;
 use crate::tui::{Effects, FocusedScreen, Model, SessionRequest, StepView};
 use tinyllama_session::{StepRef, recall};

@@ -11,7 +11,7 @@ use crossterm::event::Event;
 use ratatui::prelude::{Buffer, Rect};
 
 use crate::tui::FocusedScreen;
-use crate::tui::message::{Effect, HandOver, Message, ProfileMessage, RunId};
+use crate::tui::model::message::{Effect, HandOver, Message, ProfileMessage, RunId};
 use crate::tui::model::overlay::Overlay;
 use crate::tui::model::run::RunPhase;
 use crate::tui::panels::report::ReportPanel;

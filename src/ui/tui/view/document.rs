@@ -5,10 +5,10 @@ mod blocks;
 use ratatui::prelude::{Line, Span, Style};
 
 use crate::tui::{
-    Area, Model, OpenStep, StepView, Theme, hanging, markdown, text_area, wrap_plain,
+    Area, Model, OpenStep, StepView, Theme, hanging, markdown, text_area, verdict, wrap_plain,
 };
-use tinyllama_lesson::{Verdict, live};
-use tinyllama_session::{CheckResultText, StepProgress, StepStatus};
+use tinyllama_lesson::live;
+use tinyllama_session::{StepProgress, StepStatus};
 use tinyllama_tutor_core::Action;
 
 /// The lines of a step, and the positions of its parts.
@@ -192,18 +192,4 @@ impl StepWriter<'_> {
             self.document.lines.extend(text);
         }
     }
-}
-
-/// A check's verdict as glyph, word and colour, and the check's name.
-pub fn verdict(outcome: &CheckResultText, theme: &Theme) -> Vec<Span<'static>> {
-    let (glyph, style) = match outcome.verdict {
-        Verdict::Passed => (theme.glyphs.check, theme.good()),
-        Verdict::NotYet if outcome.required => (theme.glyphs.cross, theme.bad()),
-        Verdict::NotYet => (theme.glyphs.skipped, theme.warning()),
-        Verdict::Inconclusive | Verdict::NotEvaluated => (theme.glyphs.undecided, theme.warning()),
-    };
-    vec![
-        Span::styled(format!("{glyph} {}", outcome.text()), style),
-        Span::styled(format!("  {}", outcome.check), theme.muted()),
-    ]
 }

@@ -13,7 +13,7 @@ mod tests;
 use ratatui::prelude::{Buffer, Line, Position, Rect, Span, Widget};
 use ratatui::widgets::Clear;
 
-pub use self::document::{document, verdict};
+pub use self::document::document;
 pub use self::layout::text_area;
 pub use self::overlay::framed;
 use super::model::SMALLEST;

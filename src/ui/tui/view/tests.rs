@@ -8,7 +8,7 @@ use ratatui::prelude::{Buffer, Rect};
 use serde_json::Value;
 
 use super::draw;
-use crate::tui::message::{Message, News, Reply};
+use crate::tui::model::message::{Message, News, Reply};
 use crate::tui::panels::PANELS;
 use crate::tui::script::Script;
 use crate::tui::sheet::{SIZES, sheet, text};

@@ -4,7 +4,7 @@ use ratatui::prelude::{Line, Span, Style, Text};
 use unicode_width::UnicodeWidthStr;
 
 use super::{columns, draw_table, folded, name};
-use crate::tui::panels::text::cut_middle;
+use crate::tui::widgets::text::cut_middle;
 use crate::tui::{Pane, Theme};
 use tinyllama_base::table::shortened_apart;
 use tinyllama_lesson::Course;

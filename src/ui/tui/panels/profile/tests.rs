@@ -5,7 +5,7 @@ use ratatui::prelude::{Buffer, Rect};
 use super::hotspots::HotspotTable;
 use super::timeline::Timeline;
 use super::*;
-use crate::tui::panel::Panel;
+use crate::tui::model::panel::Panel;
 use crate::tui::{Pane, Theme, sheet};
 use tinyllama_profile::model::{
     CounterSample, Dispatch, LaunchVariant, MeasuredCeiling, TimeSpan, TraceLane,

@@ -3,9 +3,9 @@
 use ratatui::text::{Line, Span};
 
 use super::{FigurePage, LABEL, three_digits};
-use crate::tui::panels::text::{labelled, plus_minus};
 use crate::tui::run_view::gpu::Chosen;
 use crate::tui::run_view::measured::measured;
+use crate::tui::widgets::text::{labelled, plus_minus};
 use crate::tui::{NOT_REPORTED, bar, count, width};
 use tinyllama_base::{Percentage, Share, human_bytes, percent, whole_percent};
 use tinyllama_profile::live::GpuStatus;

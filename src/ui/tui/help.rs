@@ -2,7 +2,6 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::tui::update::areas;
 use crate::tui::update::primary::primary;
 use crate::tui::view::bar::commands;
 use crate::tui::{Area, Effects, Model, PageText, TextPage, wrap_plain};
@@ -32,7 +31,7 @@ pub fn open(model: &mut Model) -> Effects {
 fn lines(model: &Model) -> Vec<Line<'static>> {
     let theme = &model.theme;
     let width = usize::from(model.size.0.saturating_sub(MARGIN));
-    let here = areas(model);
+    let here = model.areas();
     // A panel says what its keys do there.
     let panel = model.top_panel().or_else(|| model.step_panel());
     let own = panel.map(|panel| panel.commands()).unwrap_or_default();

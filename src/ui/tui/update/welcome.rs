@@ -1,6 +1,6 @@
 //! The first page of a new learner: it starts a training run at once, before anything else.
 
-use crate::tui::update::{navigate, runs};
+use super::{navigate, runs};
 use crate::tui::{Area, Effects, Model, PageText, TextPage, both_effects};
 use tinyllama_lesson::Course;
 use tinyllama_session::{Access, SessionState, StepRef, access};
