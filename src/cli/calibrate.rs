@@ -7,7 +7,8 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::analysis::{AlreadyReported, Analysis, AnalysisPage, AnalysisResult};
+use super::analysis::{Analysis, AnalysisPage, AnalysisResult};
+use super::exit::AlreadyReported;
 use tinyllama_analysis::calibration::{Calibration, VERSION};
 use tinyllama_analysis::gpus::{self, DataSheet};
 use tinyllama_base::NOT_REPORTED;

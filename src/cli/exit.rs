@@ -5,7 +5,6 @@ use std::io::{self, ErrorKind};
 
 use itertools::Itertools;
 
-use super::analysis::AlreadyReported;
 use tinyllama_analysis::RunFailure;
 use tinyllama_base::untrusted::{plain, plain_lines};
 use tinyllama_contract::event::FailureCode;
@@ -42,6 +41,11 @@ pub enum Exit {
     /// The status of the process on whose behalf this one ran.
     OfAnother(i32),
 }
+
+/// An error that a child process has already explained.
+#[derive(Debug, thiserror::Error)]
+#[error("see above")]
+pub struct AlreadyReported(pub Exit);
 
 impl Exit {
     pub fn from_passed(passed: bool) -> Exit {

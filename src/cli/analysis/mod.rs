@@ -80,11 +80,6 @@ impl AnalysisResult {
     }
 }
 
-/// An error that a child process has already explained.
-#[derive(Debug, thiserror::Error)]
-#[error("see above")]
-pub struct AlreadyReported(pub Exit);
-
 /// The arguments of an analysis.
 #[derive(Debug, Args)]
 pub struct AnalysisCommand<A: Analysis> {

@@ -6,6 +6,7 @@ mod generator;
 #[cfg(not(feature = "gpu"))]
 #[path = "no_generator.rs"]
 mod generator;
+mod selection;
 mod table;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::Args;
 
+pub use self::selection::KernelSelection;
 use super::Exit;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_workbench::compiled::compiler::CompilerError;
@@ -70,21 +72,6 @@ pub enum ArchCompiler {
     Clang,
     /// AMD's run-time compiler with the options of this program; reports which kernels it refuses
     Hiprtc,
-}
-
-/// The kernels that the command's other flags select.
-pub struct KernelSelection<'a> {
-    /// Operations; all if empty.
-    pub operations: &'a [&'static str],
-    /// `f32`, `bf16` or `f16`; all if not given.
-    pub dtype: Option<&'static str>,
-    pub json: bool,
-}
-
-impl KernelSelection<'_> {
-    fn takes(&self, operation: &str, dtype: &str) -> bool {
-        self.operations.contains(&operation) && self.dtype.is_none_or(|wanted| wanted == dtype)
-    }
 }
 
 pub fn run(args: &ArchArgs, selection: &KernelSelection<'_>) -> Result<Exit> {
