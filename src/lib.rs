@@ -5,6 +5,5 @@
 
 mod cli;
 mod emitted;
-mod learner_kernels;
 
 pub use cli::main;

@@ -26,7 +26,6 @@ mod kernels_arch;
 mod launch;
 mod lessons;
 mod lessons_verify;
-mod own_kernels;
 mod predict;
 mod prepare;
 mod print_result;

@@ -11,7 +11,6 @@ use clap::Args;
 
 use super::block_sizes;
 use super::exit::{self, Exit};
-use super::own_kernels;
 use super::ranks::{self, SchedulerTask};
 use super::run_printers::{DocumentPrinter, JsonLines, LinePrinter};
 use super::signals;
@@ -29,6 +28,7 @@ use tinyllama_engine::train::{
     self, Data, EngineDevice, EventSink, Reporter, StopReason, StopSignal, Tally, TrainingEnd,
     TrainingOptions,
 };
+use tinyllama_learner_kernels::agreement;
 
 #[derive(Debug, Args)]
 pub struct RunArgs {
@@ -55,7 +55,7 @@ pub struct TraceArgs {
 pub fn run(args: &RunArgs) -> Result<Exit> {
     let flags = &args.flags;
     let mut options = flags.options(args.target)?;
-    options.kernels = own_kernels::read_named(&flags.kernel, args.target)?;
+    options.kernels = agreement::read_named(&flags.kernel, args.target)?;
     let several = flags.ranks.gpu_count();
     let mut task = None;
     if let Some((rank, device)) = ranks::from_environment(&flags.ranks)? {
@@ -183,7 +183,7 @@ fn train_target(
     reporter.phase(PhaseName::Setup, "drawing the initial weights".into());
     let weights = Weights::new(&options.config, options.seed, options.recipe.initialisation);
     if !options.kernels.is_empty() {
-        let message = own_kernels::check(options, engine.as_ref(), &weights)?;
+        let message = agreement::check(options, engine.as_ref(), &weights)?;
         reporter.note(message);
     }
     train::train(options, engine.as_ref(), &weights, data, reporter, stop)

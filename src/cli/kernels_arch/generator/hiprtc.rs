@@ -24,7 +24,7 @@ use super::super::KernelSelection;
 use crate::cli::Exit;
 use crate::cli::print_result::print_document;
 use crate::emitted::{V4, candidates};
-use crate::learner_kernels;
+use tinyllama_learner_kernels::gpu;
 
 /// The architectures that `all` means: every one from CDNA 2 and RDNA 3 on that the program has facts about.
 const ARCHITECTURES: [&str; 7] = [
@@ -225,7 +225,7 @@ fn solutions() -> Result<Vec<ModuleSource>> {
         };
         Ok(ModuleSource {
             label: format!("the workbench's solution {}", exercise.name),
-            source: driver::SourceCode::new(SOURCE, learner_kernels::gpu::source(&file)),
+            source: driver::SourceCode::new(SOURCE, gpu::source(&file)),
         })
     };
     exercises()?.iter().map(solution).collect()

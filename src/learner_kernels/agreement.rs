@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::learner_kernels::{gpu, in_model};
+use crate::{gpu, in_model};
 use tinyllama_base::statistics::relative_difference;
 use tinyllama_contract::flags::OwnKernel;
 use tinyllama_contract::flags::UsageError;
