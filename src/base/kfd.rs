@@ -17,8 +17,10 @@ pub const DEVICE: &str = "/dev/kfd";
 pub struct KfdGpu {
     /// The node's number.
     pub node: u32,
-    /// For example `gfx942`.
-    pub arch: String,
+    /// For example `gfx942`. `None` if the kernel is too old to say it.
+    pub arch: Option<String>,
+    /// The driver's own name, such as `aldebaran`. New drivers have none.
+    pub name: Option<String>,
     pub compute_units: u32,
     /// Lanes of a wave: 64 on CDNA.
     pub wave_size: u32,
@@ -26,11 +28,20 @@ pub struct KfdGpu {
     pub simds_per_compute_unit: u32,
     /// Bytes of local data share in a compute unit.
     pub lds_bytes: u32,
-    /// `/dev/dri/renderD<minor>`.
-    pub render_minor: u32,
-    /// Bytes of memory the GPU can use, from its render node. For a GPU inside a processor it is the larger of its
-    /// reserved memory and the part of the machine's memory that it may use. `None` if sysfs has no figure.
+    /// `/dev/dri/renderD<minor>`. `None` if the kernel is too old to say it.
+    pub render_minor: Option<u32>,
+    /// Bytes of memory the GPU can use, from its render node or its node's memory banks. For a GPU inside a processor it
+    /// is the larger of its reserved memory and the part of the machine's memory that it may use. `None` if sysfs has no
+    /// figure.
     pub vram: Option<u64>,
+}
+
+impl KfdGpu {
+    /// The architecture, or else the driver's name for the GPU.
+    pub fn label(&self) -> &str {
+        let known = self.arch.as_deref().or(self.name.as_deref());
+        known.unwrap_or("AMD GPU of an unknown architecture")
+    }
 }
 
 /// Reasons why a topology cannot be read.
@@ -54,13 +65,16 @@ pub enum KfdError {
 /// If a node that this process may read cannot be read, or lacks a property that every driver writes.
 pub fn gpus(topology: &Path) -> Result<Vec<KfdGpu>, KfdError> {
     let nodes = nodes(topology)?.into_iter();
-    nodes.filter_map(|node| read(node).transpose()).collect()
+    nodes
+        .filter_map(|node| read(topology, node).transpose())
+        .collect()
 }
 
 /// Like [`gpus`], but skips nodes that cannot be read instead of failing.
 pub fn readable_gpus(topology: &Path) -> Vec<KfdGpu> {
     let nodes = nodes(topology).unwrap_or_default().into_iter();
-    nodes.filter_map(|node| read(node).ok().flatten()).collect()
+    let read = |node| read(topology, node).ok().flatten();
+    nodes.filter_map(read).collect()
 }
 
 fn unreadable(path: &Path, source: std::io::Error) -> KfdError {
@@ -89,10 +103,17 @@ fn nodes(topology: &Path) -> Result<Vec<(u32, PathBuf)>, KfdError> {
 }
 
 /// Reads one node. Returns `None` for a processor, and for a node that this process may not read.
-fn read((node, folder): (u32, PathBuf)) -> Result<Option<KfdGpu>, KfdError> {
+fn read(topology: &Path, (node, folder): (u32, PathBuf)) -> Result<Option<KfdGpu>, KfdError> {
     let path = folder.join("properties");
     match std::fs::read_to_string(&path) {
-        Ok(text) => gpu(node, &path, &text),
+        Ok(text) => {
+            let described = gpu(node, &path, &text)?;
+            Ok(described.map(|gpu| KfdGpu {
+                name: driver_name(&folder),
+                vram: usable_memory(topology, &folder, &gpu),
+                ..gpu
+            }))
+        }
         // A container sees all nodes but may only read those of its own GPUs. A node can also disappear in the
         // meantime.
         Err(error)
@@ -154,20 +175,53 @@ fn gpu(node: u32, path: &Path, text: &str) -> Result<Option<KfdGpu>, KfdError> {
         return Ok(None);
     }
     let simds_per_compute_unit = get("simd_per_cu")?;
-    let render_minor = get("drm_render_minor")?;
-    let arch = architecture(get("gfx_target_version")?);
-    let device = format!("/sys/class/drm/renderD{render_minor}/device");
     Ok(Some(KfdGpu {
         node,
-        vram: memory(&arch, Path::new(&device)),
-        arch,
+        vram: None,
+        name: None,
+        // Old kernels do not say it.
+        arch: get("gfx_target_version").ok().map(architecture),
         compute_units: get("simd_count")? / simds_per_compute_unit.max(1),
         wave_size: get("wave_front_size")?,
         waves_per_simd: get("max_waves_per_simd")?,
         simds_per_compute_unit,
-        lds_bytes: get("lds_size_in_kb")? * 1024,
-        render_minor,
+        lds_bytes: get("lds_size_in_kb")?.saturating_mul(1024),
+        render_minor: get("drm_render_minor").ok(),
     }))
+}
+
+/// The driver's name for the GPU of a node. Since it finds out about a GPU's blocks by itself, it says so instead.
+fn driver_name(node: &Path) -> Option<String> {
+    let name = std::fs::read_to_string(node.join("name")).ok()?;
+    let name = name.trim();
+    (!name.is_empty() && name != "ip discovery").then(|| name.to_owned())
+}
+
+/// Bytes of memory that a GPU can use. Only a GPU of this machine has a render node here.
+fn usable_memory(topology: &Path, node: &Path, gpu: &KfdGpu) -> Option<u64> {
+    let arch = gpu.arch.as_deref().unwrap_or_default();
+    let here = gpu.render_minor.filter(|_| topology == Path::new(TOPOLOGY));
+    let by_driver = here.and_then(|minor| {
+        let device = format!("/sys/class/drm/renderD{minor}/device");
+        memory(arch, Path::new(&device))
+    });
+    by_driver.or_else(|| banks(node).filter(|_| !IN_PROCESSORS.contains(&arch)))
+}
+
+/// Bytes in the banks of a node that are the GPU's own memory.
+fn banks(node: &Path) -> Option<u64> {
+    const OF_THE_GPU: [&str; 2] = ["heap_type 1", "heap_type 2"];
+    let banks = std::fs::read_dir(node.join("mem_banks")).ok()?.flatten();
+    let texts =
+        banks.filter_map(|bank| std::fs::read_to_string(bank.path().join("properties")).ok());
+    let sizes = texts.filter_map(|text| {
+        let is_own = text.lines().any(|line| OF_THE_GPU.contains(&line.trim()));
+        let mut sizes = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("size_in_bytes "));
+        sizes.next().filter(|_| is_own)?.trim().parse::<u64>().ok()
+    });
+    sizes.reduce(u64::saturating_add).filter(|bytes| *bytes > 0)
 }
 
 /// Turns a version into a name: 90402 is gfx942, and 90010 is gfx90a. Each part has two decimal digits, and the name
@@ -223,7 +277,7 @@ mod tests {
         let folder = topology(&[("0", CPU), ("2", MI210)]);
         let gpus = gpus(folder.path()).unwrap();
         assert_eq!(gpus.len(), 1);
-        assert_eq!(gpus[0].arch, "gfx90a");
+        assert_eq!(gpus[0].arch.as_deref(), Some("gfx90a"));
         assert_eq!((gpus[0].compute_units, gpus[0].wave_size), (104, 64));
     }
 
@@ -245,16 +299,41 @@ mod tests {
 
     #[test]
     fn a_node_that_cannot_be_understood_is_told_or_left_out_and_hides_no_other() {
-        let broken = MI210.replace("gfx_target_version", "no_such_thing");
+        let broken = MI210.replace("simd_per_cu", "no_such_thing");
         assert_ne!(broken, MI210);
         let folder = topology(&[("1", &broken), ("2", MI210)]);
         let told = gpus(folder.path()).unwrap_err().to_string();
         assert!(
-            told.contains("nodes/1") && told.contains("gfx_target_version"),
+            told.contains("nodes/1") && told.contains("simd_per_cu"),
             "{told}"
         );
         let readable = readable_gpus(folder.path());
         assert_eq!(readable.iter().map(|gpu| gpu.node).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn a_gpu_of_an_old_kernel_is_known_by_its_name_and_its_units() {
+        let old = MI210
+            .replace("gfx_target_version 90010\n", "")
+            .replace("drm_render_minor 128\n", "");
+        let folder = topology(&[("1", &old), ("2", MI210)]);
+        let node = folder.path().join("nodes/1");
+        std::fs::write(node.join("name"), "aldebaran\n").unwrap();
+        std::fs::create_dir_all(node.join("mem_banks/0")).unwrap();
+        let bank = "heap_type 1\nsize_in_bytes 68702699520\nflags 0\nwidth 4096\n";
+        std::fs::write(node.join("mem_banks/0/properties"), bank).unwrap();
+        let gpus = gpus(folder.path()).unwrap();
+        assert_eq!(
+            (gpus[0].label(), gpus[0].arch.as_deref()),
+            ("aldebaran", None)
+        );
+        assert_eq!((gpus[0].compute_units, gpus[0].render_minor), (104, None));
+        assert_eq!(gpus[0].vram, Some(68_702_699_520));
+        assert_eq!(
+            (gpus[1].label(), gpus[1].vram),
+            ("gfx90a", None),
+            "not this machine's memory"
+        );
     }
 
     /// Calls `ask` on a thread without root's rights, because root may open everything.

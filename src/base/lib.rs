@@ -26,6 +26,7 @@ pub mod locale;
 pub mod panics;
 pub mod process;
 pub mod rocm;
+pub mod rocminfo;
 pub mod roofline;
 pub mod statistics;
 pub mod table;

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::analysis::{AnalysisPage, parse_number};
 use super::doctor_launcher::LauncherReport;
 use super::print_result::print_prose;
-use super::{Exit, collect, doctor_driver};
+use super::{Exit, collect, doctor_driver, doctor_machine};
 use tinyllama_base::locale;
 use tinyllama_base::table::wrapped;
 use tinyllama_engine::device::finding::{DeviceFinding, FindingStatus};
@@ -51,6 +51,10 @@ pub struct DoctorArgs {
     /// With --driver: use short vectors and few repeats, for a simulated device
     #[arg(long, requires = "driver")]
     pub(super) quick: bool,
+    /// Describe another machine: a file with the output of its rocminfo, or a copy of its folder
+    /// /sys/class/kfd/kfd/topology
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["collect", "driver"])]
+    machine: Option<PathBuf>,
     /// Launcher for runs: local, slurm, ssh:HOST, or a command to put before each run; doctor examines that machine, too
     #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
     launcher: Option<String>,
@@ -98,6 +102,9 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
     }
     if args.driver {
         return doctor_driver::run(args);
+    }
+    if let Some(path) = &args.machine {
+        return doctor_machine::run(path, args.json);
     }
     let launcher = Launcher::from_settings(args.launcher.as_deref(), args.class.as_deref())?;
     let mut findings = diagnosis::examine();

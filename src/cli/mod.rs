@@ -14,6 +14,7 @@ mod diff;
 mod doctor;
 mod doctor_driver;
 mod doctor_launcher;
+mod doctor_machine;
 #[cfg(test)]
 #[path = "documents/tests.rs"]
 mod documents;

@@ -133,21 +133,21 @@ fn kfd_devices(dev: &Path, topology: &Path) -> Vec<DeviceFinding> {
         Err(error) => findings.push(
             DeviceFinding::ok("kfd", "topology", error.to_string()).needs(
                 FindingStatus::Broken,
-                "Driver and kernel may disagree; reinstall amdgpu-dkms.",
+                "The driver describes a GPU in a way that is not known here. See `dmesg | grep amdgpu`; `rocminfo` lists what ROCm finds.",
             ),
         ),
         Ok(gpus) => {
             for gpu in gpus {
                 let vram = gpu.vram.map_or("VRAM not reported".into(), human_bytes);
-                let (arch, units, wave) = (&gpu.arch, gpu.compute_units, gpu.wave_size);
+                let (arch, units, wave) = (gpu.label(), gpu.compute_units, gpu.wave_size);
                 let lds = human_bytes(u64::from(gpu.lds_bytes));
                 findings.push(DeviceFinding::ok(
                     "kfd",
                     format!("node {}", gpu.node),
                     format!("{arch}, {units} compute units, wave {wave}, {lds} LDS, {vram}"),
                 ));
-                let node = format!("dri/renderD{}", gpu.render_minor);
-                findings.push(access("kfd", &dev.join(node)));
+                let node = gpu.render_minor.map(|minor| format!("dri/renderD{minor}"));
+                findings.extend(node.map(|node| access("kfd", &dev.join(node))));
             }
         }
     }

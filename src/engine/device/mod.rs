@@ -29,4 +29,4 @@ pub use select::{
     require_code_generator, vendor_of,
 };
 pub use tinyllama_contract::{Backend, BackendChoice, FORGET_TUNING, Tuning};
-pub use unserved::explain_passed_over;
+pub use unserved::{check_architecture, explain_passed_over};

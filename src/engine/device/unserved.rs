@@ -14,15 +14,22 @@ const KNOWN_TO_BURN: [&str; 7] = [
 
 /// Refuses a GPU whose wave size burn does not know, because burn's client would panic.
 pub fn check(device: &ListedDevice) -> Result<(), DeviceError> {
-    let is_known = |arch: &str| KNOWN_TO_BURN.iter().any(|known| arch.starts_with(known));
-    match &device.arch {
-        Some(arch) if arch.starts_with("gfx") && !is_known(arch) => {
-            Err(DeviceError::UnknownArchitecture {
-                device: device.name.clone(),
-                arch: arch.clone(),
-            })
-        }
-        _ => Ok(()),
+    let arch = device.arch.as_deref();
+    arch.map_or(Ok(()), |arch| check_architecture(&device.name, arch))
+}
+
+/// Like [`check`], for a GPU that need not be on this machine.
+///
+/// # Errors
+/// If burn does not know the architecture.
+pub fn check_architecture(device: &str, arch: &str) -> Result<(), DeviceError> {
+    let is_known = KNOWN_TO_BURN.iter().any(|known| arch.starts_with(known));
+    match arch.starts_with("gfx") && !is_known {
+        true => Err(DeviceError::UnknownArchitecture {
+            device: device.to_owned(),
+            arch: arch.to_owned(),
+        }),
+        false => Ok(()),
     }
 }
 
@@ -75,7 +82,7 @@ fn notice(
     let error = why()?;
     Some(format!(
         "the AMD GPU {} (KFD node {}) is not used, this runs on {taken}: {error}. {}",
-        gpu.arch,
+        gpu.label(),
         gpu.node,
         error.remedy()
     ))

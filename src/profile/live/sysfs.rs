@@ -42,8 +42,8 @@ impl Sysfs {
                 .and_then(|real| Some(real.file_name()?.to_string_lossy().into_owned()));
             let name = text(&device.join("product_name")).filter(|name| !name.is_empty());
             let architecture = render_minor(&device).and_then(|minor| {
-                let gpu = known.iter().find(|gpu| gpu.render_minor == minor)?;
-                Some(gpu.arch.clone())
+                let gpu = known.iter().find(|gpu| gpu.render_minor == Some(minor))?;
+                Some(gpu.label().to_owned())
             });
             Card {
                 id: bus.unwrap_or_else(|| device.display().to_string()),
@@ -128,7 +128,7 @@ fn render_minor(device: &Path) -> Option<u32> {
 /// Architecture of the first GPU that this machine's driver knows.
 pub fn architecture_here() -> Option<String> {
     let gpus = kfd::readable_gpus(Path::new(kfd::TOPOLOGY));
-    Some(gpus.into_iter().next()?.arch)
+    gpus.into_iter().find_map(|gpu| gpu.arch)
 }
 
 /// Entries sorted by name. Empty if the folder does not exist.
