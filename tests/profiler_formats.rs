@@ -330,3 +330,36 @@ fn a_trace_of_torch_profiler_is_read_to_the_nanosecond() {
         ("host to device", Some(4096))
     );
 }
+
+#[test]
+fn the_top_kernels_of_an_analysis_count_where_their_launches_are_missing() {
+    let text = "Kernel_Name,Count,Sum(us),Mean(us),Median(us),Pct\n\"gemm(float*, int) [clone .kd]\",3.0,61.56,20.52,20.5,97.5\nfill,1.0,1.56,1.56,1.56,2.5\n";
+    let profile = read(
+        "pmc_kernel_top.csv",
+        text,
+        "rocprof-compute top kernels (CSV)",
+    );
+    let gemm = profile.statistics[0];
+    assert_eq!(profile.name(gemm.name), "gemm(float*, int)");
+    assert_eq!((gemm.kind, gemm.calls), (StatisticKind::Kernel, 3));
+    assert!((gemm.total_ns - 61_560.0).abs() < 1e-6, "{}", gemm.total_ns);
+
+    use tinyllama_profile::{GroupBy, KernelParts, hotspots};
+    let workload =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/rocprof-compute/vcopy/MI200");
+    let folder = tempfile::tempdir().unwrap();
+    let table = std::fs::read(workload.join("pmc_perf.csv")).unwrap();
+    std::fs::write(folder.path().join("pmc_perf.csv"), table).unwrap();
+    let calls = |folder: &Path| -> u64 {
+        let import = import(folder).unwrap();
+        let found = hotspots(&import.profile, GroupBy::ShortName, &KernelParts::default());
+        found.kernels.iter().map(|kernel| kernel.calls).sum()
+    };
+    let alone = calls(folder.path());
+    std::fs::write(folder.path().join("pmc_kernel_top.csv"), text).unwrap();
+    assert_eq!(
+        calls(folder.path()),
+        alone,
+        "sums next to their launches do not count again"
+    );
+}

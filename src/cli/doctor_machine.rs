@@ -15,7 +15,7 @@ use tinyllama_base::kfd::{self, KfdGpu};
 use tinyllama_base::rocminfo::{ListedGpu, RocmInfo};
 use tinyllama_base::units::{human_bytes, or_not_reported};
 use tinyllama_base::untrusted;
-use tinyllama_course::run::UsageError;
+use tinyllama_contract::flags::UsageError;
 use tinyllama_engine::device::check_architecture;
 use tinyllama_engine::device::finding::{DeviceFinding, FindingStatus};
 

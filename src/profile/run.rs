@@ -1,6 +1,7 @@
 //! Runs a profiler as a child, stores its log and explains its failures.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -35,6 +36,16 @@ pub enum ProfilerEnding {
     Failed(i32),
     /// The signal that ended the child.
     Killed(i32),
+}
+
+impl fmt::Display for ProfilerEnding {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            ProfilerEnding::Success => out.write_str("succeeded"),
+            ProfilerEnding::Failed(code) => write!(out, "ended with code {code}"),
+            ProfilerEnding::Killed(signal) => write!(out, "was ended by signal {signal}"),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -43,6 +43,8 @@ pub struct ProfileView {
     pub log: Vec<String>,
     /// How it ended and what it complained of.
     pub ending: Vec<String>,
+    /// Why the last import holds nothing of a GPU, and what to try. Empty if it holds something.
+    pub nothing: Vec<String>,
 }
 
 impl ProfileView {

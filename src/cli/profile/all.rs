@@ -100,7 +100,10 @@ fn entry(name: &str, task: &ProfileTask, line: &CommandLine, args: &LaunchArgs) 
         Ok(outcome) => {
             let told = outcome.finished.remedies.iter();
             let told = told.map(|it| json!({"trouble": it.trouble, "remedy": it.remedy}));
-            (state(outcome.succeeded()), told.collect())
+            let nothing = outcome.nothing.iter();
+            let nothing =
+                nothing.map(|it| json!({"trouble": it.cause, "remedy": it.remedies.join(" ")}));
+            (state(outcome.succeeded()), told.chain(nothing).collect())
         }
         Err(error) => {
             let is_missing = matches!(error.downcast_ref(), Some(RunError::NotInstalled { .. }));

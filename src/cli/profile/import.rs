@@ -9,13 +9,12 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::{CompareArgs, Exit, ExportFormat, ImportArgs, ViewArgs, print};
-use tinyllama_base::table::push_wrapped;
 use tinyllama_contract::flags::UsageError;
-use tinyllama_profile::export;
 use tinyllama_profile::read::{Import, import as read};
 use tinyllama_profile::show::comparison;
 use tinyllama_profile::show::parts::KernelParts;
 use tinyllama_profile::show::report::report;
+use tinyllama_profile::{NothingRecorded, export};
 use tinyllama_runs::FinishedRun;
 use tinyllama_runs::finished::EVENTS;
 
@@ -86,6 +85,7 @@ pub fn document(import: &Import, view: &ViewArgs, parts: &KernelParts) -> Value 
             })
         })
         .collect();
+    document["nothing_recorded"] = json!(NothingRecorded::explain(import));
     document
 }
 
@@ -97,11 +97,18 @@ pub fn text(import: &Import, view: &ViewArgs, parts: &KernelParts) -> anyhow::Re
     for taken in import.taken.iter().take(FILES_LISTED) {
         writeln!(text, "read  {taken}")?;
     }
-    for passed in import.passed_over.iter().take(FILES_LISTED) {
-        writeln!(text, "left  {}: {}", passed.path.display(), passed.reason)?;
+    let left_out = import.left_out();
+    for left in left_out.iter().take(FILES_LISTED) {
+        let line = format!("left  {left}");
+        if line.chars().count() <= print::width() {
+            writeln!(text, "{line}")?;
+        } else {
+            writeln!(text, "left  {}:", left.files())?;
+            print::push_prose(&mut text, left.reason);
+        }
     }
     let unlisted = import.taken.len().saturating_sub(FILES_LISTED)
-        + import.passed_over.len().saturating_sub(FILES_LISTED);
+        + left_out.len().saturating_sub(FILES_LISTED);
     if unlisted > 0 {
         writeln!(text, "and {unlisted} more files")?;
     }
@@ -112,14 +119,13 @@ pub fn text(import: &Import, view: &ViewArgs, parts: &KernelParts) -> anyhow::Re
         writeln!(text, "The figures below do not include the damaged places.")?;
     }
     for note in &import.profile.notes {
-        push_wrapped(&mut text, &format!("note: {note}"), print::width());
+        print::push_prose(&mut text, &format!("note: {note}"));
     }
-    if import.profile.is_empty() {
-        let why = match import.taken.is_empty() {
-            true => "no file of a profiler was found",
-            false => "the files that were read hold no rows",
-        };
-        writeln!(text, "Nothing to show: {why}.")?;
+    if let Some(nothing) = NothingRecorded::explain(import) {
+        print::push_prose(&mut text, &nothing.cause);
+        for remedy in nothing.remedies {
+            print::push_prose(&mut text, &format!("-> {remedy}"));
+        }
     }
     for table in report(&import.profile, parts, view.options()) {
         text.push('\n');

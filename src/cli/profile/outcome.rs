@@ -6,12 +6,10 @@ use serde_json::{Value, json};
 
 use super::launch::line_document;
 use super::{ViewArgs, import, print};
-use tinyllama_base::table::push_wrapped;
+use tinyllama_profile::NothingRecorded;
 use tinyllama_profile::commands::line::CommandLine;
 use tinyllama_profile::commands::{ProfileTask, Tool};
-use tinyllama_profile::read::formats::{kernel_trace, rocpd};
 use tinyllama_profile::read::{Import, import as read};
-use tinyllama_profile::run::remedy::{DATABASE_ONLY, NOTHING_RECORDED, Remedy};
 use tinyllama_profile::run::{FinishedProfiler, ProfilerEnding, ProfilerOutput, run};
 use tinyllama_profile::show::parts::KernelParts;
 
@@ -20,6 +18,8 @@ pub(super) struct ProfileOutcome {
     tool: Tool,
     pub finished: FinishedProfiler,
     import: Option<Import>,
+    /// Set if the run went well and recorded nothing of a GPU, although its task does.
+    pub nothing: Option<NothingRecorded>,
 }
 
 pub(super) fn outcome(
@@ -38,34 +38,16 @@ pub(super) fn outcome(
     } else {
         ProfilerOutput::Lines(&mut list)
     };
-    let mut finished = run(line, output)?;
+    let finished = run(line, output)?;
     let import = read(&line.folder).ok();
-    if finished.ending == ProfilerEnding::Success
-        && let Some(import) = &import
-    {
-        finished.remedies.extend(what_is_missing(import, task));
-    }
+    let records = finished.ending == ProfilerEnding::Success && *task != ProfileTask::Configuration;
+    let recorded = import.as_ref().filter(|_| records);
     Ok(ProfileOutcome {
         tool: task.tool(),
+        nothing: recorded.and_then(NothingRecorded::explain),
         finished,
         import,
     })
-}
-
-fn what_is_missing(import: &Import, task: &ProfileTask) -> Option<Remedy> {
-    let wants_kernels = matches!(
-        task,
-        ProfileTask::Hotspots | ProfileTask::Counters(_) | ProfileTask::Profile
-    );
-    let profile = &import.profile;
-    let has_kernels = !profile.dispatches.is_empty()
-        || !profile.counters.is_empty()
-        || !profile.statistics.is_empty();
-    if wants_kernels && !has_kernels && import.damage.is_empty() {
-        return Some(NOTHING_RECORDED);
-    }
-    let is_database_only = import.took(&rocpd::FORMAT) && !import.took(&kernel_trace::FORMAT);
-    (*task == ProfileTask::Hotspots && is_database_only).then_some(DATABASE_ONLY)
 }
 
 impl ProfileOutcome {
@@ -75,20 +57,18 @@ impl ProfileOutcome {
             .as_ref()
             .is_none_or(|import| import.damage.is_empty());
         let is_complete = self.finished.remedies.iter().all(|remedy| remedy.harmless);
-        self.finished.ending == ProfilerEnding::Success && is_sound && is_complete
+        let has_recorded = self.nothing.is_none();
+        self.finished.ending == ProfilerEnding::Success && is_sound && is_complete && has_recorded
     }
 
     pub fn text(&self, view: &ViewArgs, parts: &KernelParts) -> anyhow::Result<String> {
-        let mut text = match self.finished.ending {
+        let mut text = match &self.finished.ending {
             ProfilerEnding::Success => String::new(),
-            ProfilerEnding::Failed(code) => format!("{} ended with code {code}.\n", self.tool),
-            ProfilerEnding::Killed(signal) => {
-                format!("{} was ended by signal {signal}.\n", self.tool)
-            }
+            ending => format!("{} {ending}.\n", self.tool),
         };
         for remedy in &self.finished.remedies {
-            push_wrapped(&mut text, remedy.trouble, print::width());
-            push_wrapped(&mut text, &format!("-> {}", remedy.remedy), print::width());
+            print::push_prose(&mut text, remedy.trouble);
+            print::push_prose(&mut text, &format!("-> {}", remedy.remedy));
         }
         if let Some(log) = &self.finished.log {
             writeln!(text, "log   {}", log.display())?;
@@ -109,6 +89,7 @@ impl ProfileOutcome {
         };
         document["log"] = json!(self.finished.log);
         document["remedies"] = json!(self.finished.remedies);
+        document["nothing_recorded"] = json!(self.nothing);
         document["profile"] = match &self.import {
             Some(import) => import::document(import, view, parts),
             None => Value::Null,

@@ -38,7 +38,7 @@ impl GpuStatusSource for AmdSmi {
             .output();
         // The programs may fail for one of several figures and still print the others.
         let text = output.map(|output| output.stdout).unwrap_or_default();
-        let Ok(document) = serde_json::from_slice(&text) else {
+        let Some(document) = document(&text) else {
             return Vec::new();
         };
         match self.is_rocm_smi {
@@ -50,6 +50,18 @@ impl GpuStatusSource for AmdSmi {
     fn describe(&self) -> &'static str {
         ["amd-smi", "rocm-smi"][usize::from(self.is_rocm_smi)]
     }
+}
+
+/// Parses the document. A line of text may come first, such as a warning that a GPU sleeps.
+fn document(output: &[u8]) -> Option<Value> {
+    let text = String::from_utf8_lossy(output);
+    let mut starts = text.split_inclusive('\n').scan(0, |end, line| {
+        let start = *end;
+        *end += line.len();
+        Some((start, line))
+    });
+    let (start, _) = starts.find(|(_, line)| line.trim_start().starts_with(['{', '[']))?;
+    serde_json::from_str(&text[start..]).ok()
 }
 
 /// Parses `amd-smi metric --json`: a list, since 2025 inside `gpu_data`. A figure is `{"value": 3, "unit": "W"}` or
@@ -157,6 +169,15 @@ mod tests {
         assert!(amd_smi(&json!("nothing")).is_empty());
         let idle = amd_smi(&json!([{"gpu": 0, "usage": "N/A"}]));
         assert_eq!(idle[0].busy, None);
+    }
+
+    #[test]
+    fn a_line_of_text_before_the_document_is_skipped() {
+        let warned = "WARNING: AMD GPU device(s) is/are in a low-power state.\n\n{\"card0\": {\"GPU use (%)\": \"7\"}}\n";
+        let statuses = rocm_smi(&document(warned.as_bytes()).unwrap());
+        assert_eq!(statuses[0].busy, Some(7.0));
+        assert_eq!(document(b"WARNING: nothing follows\n"), None);
+        assert_eq!(document(b"[]"), Some(json!([])));
     }
 
     #[test]

@@ -26,6 +26,7 @@ use self::damage::DamageLog;
 pub use self::damage::{Damage, FileLocation};
 use self::formats::{FORMATS, ProfileFormat};
 use self::records::Records;
+pub use self::sample::EMPTY;
 use self::sample::FileSample;
 use self::table::{CsvRow, CsvTable};
 use crate::model::{ProcessId, Profile};
@@ -51,6 +52,32 @@ impl fmt::Display for FileRead {
 pub struct PassedOver {
     pub path: PathBuf,
     pub reason: String,
+}
+
+/// Files that were not read for the same reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut<'a> {
+    /// The file, or the innermost folder that holds all of them.
+    pub path: &'a Path,
+    pub files: usize,
+    pub reason: &'a str,
+}
+
+impl LeftOut<'_> {
+    /// The path, with the number of files below it if there are several.
+    pub fn files(&self) -> String {
+        let path = self.path.display();
+        match self.files {
+            1 => path.to_string(),
+            several => format!("{path} ({several} files)"),
+        }
+    }
+}
+
+impl fmt::Display for LeftOut<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        write!(out, "{}: {}", self.files(), self.reason)
+    }
 }
 
 /// The result of an import.
@@ -134,6 +161,27 @@ pub fn import(path: &Path) -> Result<Import, ImportError> {
 }
 
 impl Import {
+    /// The files that were not read. Those with the same reason are one entry, because a thread trace has hundreds.
+    pub fn left_out(&self) -> Vec<LeftOut<'_>> {
+        let mut groups: Vec<LeftOut<'_>> = Vec::new();
+        for PassedOver { path, reason } in &self.passed_over {
+            match groups.iter_mut().find(|group| group.reason == reason) {
+                Some(group) => {
+                    let mut folders = group.path.ancestors();
+                    let common = folders.find(|folder| path.starts_with(folder) && *folder != path);
+                    group.path = common.unwrap_or(Path::new(""));
+                    group.files += 1;
+                }
+                None => groups.push(LeftOut {
+                    path,
+                    files: 1,
+                    reason,
+                }),
+            }
+        }
+        groups
+    }
+
     /// Returns whether a file of this format was read.
     pub fn took(&self, format: &ProfileFormat) -> bool {
         self.taken.iter().any(|taken| taken.format == format)
@@ -161,9 +209,6 @@ impl Import {
         path: &Path,
         log: &mut DamageLog,
     ) -> Result<(&'static ProfileFormat, u64), ReadRefusal> {
-        if let Some(reason) = selection::told_already(path, &self.taken) {
-            return Err(ReadRefusal::PassedOver(reason));
-        }
         let mut sample = FileSample::read(path)?;
         let find = |sample: &FileSample<'_>| FORMATS.iter().find(|it| (it.recognises)(sample));
         let mut known = find(&sample);
@@ -171,7 +216,10 @@ impl Import {
             sample.read_on()?;
             known = find(&sample);
         }
-        let format = known.ok_or_else(|| sample.unknown())?;
+        let format = known.ok_or_else(|| sample.refusal())?;
+        if let Some(reason) = selection::told_already(path, &self.taken) {
+            return Err(ReadRefusal::PassedOver(reason));
+        }
         let mut reading = FileImport {
             path,
             profile: &mut self.profile,

@@ -5,7 +5,9 @@ use std::io::Read;
 use std::path::Path;
 
 use super::damage::Damage;
+use super::formats::refused::RefusedFile;
 use super::json::JsonOutline;
+use super::selection::{extension, unpacked};
 use super::table::CsvTable;
 use super::{ReadRefusal, bounded, database};
 
@@ -13,41 +15,11 @@ use super::{ReadRefusal, bounded, database};
 /// first table.
 const HEAD: u64 = 1 << 16;
 
-/// First bytes of files that are not text, with the kind of file and what to do.
-const BINARIES: &[(&[u8], &str)] = &[
-    (
-        b"\x1f\x8b",
-        "compressed with gzip twice: unpack it with gunzip and import the result",
-    ),
-    (b"%PDF", "a PDF"),
-    (
-        b"NVR\0",
-        "a report of Nsight Compute: write its table with `ncu --import FILE --csv --page raw` and import that",
-    ),
-    (b"\xff\xfe", UTF_16),
-    (b"\xfe\xff", UTF_16),
-    (
-        b"\x28\xb5\x2f\xfd",
-        "compressed with zstd: unpack it with unzstd and import the result",
-    ),
-    (
-        b"PK\x03\x04",
-        "a zip archive: unpack it and import the result",
-    ),
-];
-
-const PACKED_DATABASE: &str =
-    "an SQLite database compressed with gzip: unpack it with gunzip and import the result";
-
-/// Offset and text of the mark in a tar archive.
-const TAR: (usize, &[u8]) = (257, b"ustar");
-
-const UTF_16: &str = "text in UTF-16: save it as UTF-8 and import the result";
-
 /// The beginning of a file.
 #[derive(Debug)]
 pub struct FileSample<'a> {
     path: &'a Path,
+    head: Vec<u8>,
     pub content: SampleContent,
     columns: OnceCell<Vec<String>>,
 }
@@ -57,9 +29,12 @@ pub enum SampleContent {
     Empty,
     /// The names of its tables and views.
     Database(Vec<String>),
-    Json(JsonOutline),
-    /// Bytes that are not text: a protocol buffer, a PDF, a compressed file.
-    Binary(&'static str),
+    Json {
+        outline: JsonOutline,
+        head: String,
+    },
+    /// Bytes that are not text: a protocol buffer, a compressed file.
+    Binary,
     /// Possibly a table with commas.
     Text(String),
 }
@@ -76,12 +51,13 @@ impl<'a> FileSample<'a> {
             return Err(Damage::io(path, &error));
         }
         let content = match head.starts_with(b"SQLite format 3\0") {
-            true if is_packed => SampleContent::Binary(PACKED_DATABASE),
+            true if is_packed => SampleContent::Binary,
             true => SampleContent::Database(database::tables(path)?),
             false => content(&head),
         };
         Ok(FileSample {
             path,
+            head,
             content,
             columns: OnceCell::new(),
         })
@@ -97,9 +73,63 @@ impl<'a> FileSample<'a> {
         matches!(&self.content, SampleContent::Text(text) if text.lines().any(is_wanted))
     }
 
+    /// Returns whether it is text or JSON that contains all `parts`. Some tools print a line of text before their JSON.
+    pub fn says_all(&self, parts: &[&str]) -> bool {
+        parts.iter().all(|part| self.text().contains(part))
+    }
+
+    /// Returns whether it is text or JSON that contains one of `parts`.
+    pub fn says_one(&self, parts: &[&str]) -> bool {
+        parts.iter().any(|part| self.text().contains(part))
+    }
+
+    /// The lines of text or JSON that are not blank.
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        self.text().lines().filter(|line| !line.trim().is_empty())
+    }
+
+    fn text(&self) -> &str {
+        match &self.content {
+            SampleContent::Json { head: text, .. } | SampleContent::Text(text) => text,
+            _ => "",
+        }
+    }
+
+    pub fn is_binary(&self) -> bool {
+        self.content == SampleContent::Binary
+    }
+
+    pub fn starts_with(&self, bytes: &[u8]) -> bool {
+        self.has_bytes_at(0, bytes)
+    }
+
+    pub fn has_bytes_at(&self, offset: usize, bytes: &[u8]) -> bool {
+        self.head
+            .get(offset..)
+            .is_some_and(|head| head.starts_with(bytes))
+    }
+
+    pub fn is_named(&self, names: &[&str]) -> bool {
+        let name = self.path.file_name();
+        name.is_some_and(|name| names.iter().any(|known| name == *known))
+    }
+
+    /// Returns whether its name, without `.gz`, has one of these extensions in lower case.
+    pub fn ends_in(&self, extensions: &[&str]) -> bool {
+        let path = unpacked(self.path);
+        extensions.contains(&extension(&path).as_str())
+    }
+
+    /// Returns whether the name of a folder above it begins with `start`.
+    pub fn is_below(&self, start: &str) -> bool {
+        let folders = self.path.ancestors().skip(1).filter_map(Path::file_name);
+        let mut names = folders.map(|name| name.to_string_lossy());
+        names.any(|name| name.starts_with(start))
+    }
+
     /// Returns whether it is JSON with all of `keys` in its outer objects.
     pub fn has_keys(&self, keys: &[&str]) -> bool {
-        matches!(&self.content, SampleContent::Json(outline) if keys.iter().all(|key| outline.has(key)))
+        matches!(&self.content, SampleContent::Json { outline, .. } if keys.iter().all(|key| outline.has(key)))
     }
 
     /// Reads all of a JSON document's outer keys, for a format that its beginning does not tell.
@@ -107,7 +137,7 @@ impl<'a> FileSample<'a> {
     /// # Errors
     /// Fails if the file cannot be opened.
     pub fn read_on(&mut self) -> Result<(), Damage> {
-        if let SampleContent::Json(outline) = &mut self.content {
+        if let SampleContent::Json { outline, .. } = &mut self.content {
             *outline = JsonOutline::read(bounded::open(self.path)?);
         }
         Ok(())
@@ -124,8 +154,13 @@ impl<'a> FileSample<'a> {
     }
 
     pub fn has_one_of(&self, columns: &[&str]) -> bool {
-        let found = self.columns.get_or_init(|| self.header());
-        found.iter().any(|name| columns.contains(&name.as_str()))
+        let mut found = self.columns().iter();
+        found.any(|name| columns.contains(&name.as_str()))
+    }
+
+    /// The cells of the first row of a table with commas, in lower case. Empty if it is no such table.
+    pub fn columns(&self) -> &[String] {
+        self.columns.get_or_init(|| self.header())
     }
 
     pub fn names_kernels(&self) -> bool {
@@ -146,44 +181,45 @@ impl<'a> FileSample<'a> {
         table.map_or_else(Vec::new, |table| table.columns)
     }
 
-    /// The reason to refuse it if no format knows it.
-    pub fn unknown(&self) -> ReadRefusal {
-        let reason = match &self.content {
-            SampleContent::Empty => "is empty".to_owned(),
-            SampleContent::Binary(what) => format!("is {what}"),
-            SampleContent::Database(_) => "is an SQLite database of an unknown form".to_owned(),
-            SampleContent::Json(_) => "is JSON of an unknown form".to_owned(),
+    /// The reason to refuse it if no format reads it.
+    pub fn refusal(&self) -> ReadRefusal {
+        if let Some(kind) = RefusedFile::find(self) {
+            return ReadRefusal::PassedOver(kind.reason());
+        }
+        let form = match &self.content {
+            SampleContent::Empty => return ReadRefusal::PassedOver(EMPTY.to_owned()),
+            SampleContent::Binary => "binary",
+            SampleContent::Database(_) => "an SQLite database",
+            SampleContent::Json { .. } => "JSON",
             SampleContent::Text(_) if self.is_csv() => match CsvTable::open(self.path) {
-                Ok(_) => "is CSV with columns that no profiler writes".to_owned(),
+                Ok(_) => "a table (CSV)",
                 Err(damage) => return damage.into(),
             },
-            SampleContent::Text(_) => "is text of an unknown form".to_owned(),
+            SampleContent::Text(_) => "text",
         };
-        ReadRefusal::PassedOver(reason)
+        ReadRefusal::PassedOver(format!(
+            "is {form} of no profiler that is known here. {NAME_OUTPUT}"
+        ))
     }
 }
 
+/// Reason for a file without content.
+pub const EMPTY: &str = "is empty: the profiler was ended before it wrote, or had nothing to write";
+const NAME_OUTPUT: &str = "Name the folder or the file that the profiler wrote.";
+
 fn content(head: &[u8]) -> SampleContent {
-    if let Some((_, what)) = BINARIES.iter().find(|(start, _)| head.starts_with(start)) {
-        return SampleContent::Binary(what);
-    }
-    if head
-        .get(TAR.0..)
-        .is_some_and(|head| head.starts_with(TAR.1))
-    {
-        return SampleContent::Binary("an archive of tar: unpack it and import the folder");
-    }
-    if head.contains(&0) {
-        return SampleContent::Binary(
-            "binary; a Perfetto trace (.pftrace, .proto) opens in ui.perfetto.dev",
-        );
+    if head.contains(&0) || head.starts_with(b"\x1f\x8b") {
+        return SampleContent::Binary;
     }
     let text = String::from_utf8_lossy(head);
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if text.is_empty() {
         SampleContent::Empty
     } else if is_json(text) {
-        SampleContent::Json(JsonOutline::read(text.as_bytes()))
+        SampleContent::Json {
+            outline: JsonOutline::read(text.as_bytes()),
+            head: text.to_owned(),
+        }
     } else {
         SampleContent::Text(text.to_owned())
     }

@@ -50,7 +50,8 @@ pub fn in_order(mut files: Vec<PathBuf>) -> Vec<PathBuf> {
     files
 }
 
-fn extension(path: &Path) -> String {
+/// The extension of a file's name in lower case.
+pub fn extension(path: &Path) -> String {
     let extension = path.extension().unwrap_or_default();
     extension.to_string_lossy().to_lowercase()
 }

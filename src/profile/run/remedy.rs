@@ -24,8 +24,9 @@ no tracing options were enabled | failure | --stats summarises a trace, and none
 yaml package is not installed ~ no module named 'yaml' | failure | Input files in YAML need a Python package that is not installed. | Run `python3 -m pip install pyyaml`, or write the input file as JSON.
 exceeds the capabilities of the hardware ~ error code 38 | failure | The counters do not fit into the hardware in one run. | Ask for fewer at a time: `profile rocprofv3 TARGET --kind counters` splits them into runs that fit; --arch says which GPU to split for.
 unable to find all counters | failure | This GPU does not have one of the counters. | `rocprofv3-avail info --pmc` (ROCm 7) or `rocprofv3 -L` lists those it has.
-unable to open /dev/kfd ~ cannot open /dev/kfd ~ failed to open /dev/kfd ~ /dev/kfd: permission denied ~ permission denied: '/dev/kfd' ~ hsa_status_error_out_of_resources | failure | The GPU's device files /dev/kfd and /dev/dri/renderD* may not be opened. | Join the groups that own them, `sudo usermod -aG render,video $USER`, then log in again. In a container add --device=/dev/kfd --device=/dev/dri --group-add video --group-add render.
-cannot find a supported arch in rocminfo | failure | rocprof-compute does not support this GPU. | It knows MI100, MI200, MI300 and MI350 (and gfx1151 since 3.6). rocprofv3 works on more GPUs: hotspots and traces need no support for counters.
+unable to open /dev/kfd ~ cannot open /dev/kfd ~ failed to open /dev/kfd ~ /dev/kfd: permission denied ~ permission denied: '/dev/kfd' ~ hsa_status_error_out_of_resources | failure | The GPU's device files /dev/kfd and /dev/dri/renderD* may not be opened, or ROCm 10.0 met a GPU of RDNA 1. | Join the groups that own the files, `sudo usermod -aG render,video $USER`, then log in again. In a container add --device=/dev/kfd --device=/dev/dri --group-add video --group-add render. On gfx101x the first launch fails so with ROCm 10.0: use ROCm 7.
+cannot find a supported arch in rocminfo | failure | rocprof-compute does not support this GPU. | It knows MI100, MI200, MI300, MI350, since 3.6 gfx1151 and since ROCm 10.0 other GPUs of gfx115x and gfx125x; not gfx906, gfx10xx, gfx110x and gfx120x. rocprofv3 works on more GPUs: hotspots and traces need no support for counters.
+segmentation fault ~ sigsegv ~ core dumped ~ ended by signal 11 ~ ended by signal 6 ~ ended with code 139 ~ ended with code 134 | failure | The profiler or the program crashed. | Run the program without the profiler first. If that works, profile less at once: only some kernels with --kernel-include-regex, or without --hip-trace and --pmc; and try the other form of output, a database or CSV.
 was not found in the current execution environment ~ modulenotfounderror ~ no module named | failure | Python packages that the profiler needs are missing. | For rocprof-compute: `python3 -m pip install -r /opt/rocm/libexec/rocprofiler-compute/requirements.txt`, best into a virtual environment.
 the following arguments are required: -n/--name | failure | rocprof-compute wants a name for the workload. | Add --name.
 no hip gpus are available ~ hiperrornodevice | failure | The program found no GPU. | Check HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES; a Python environment with its own ROCm can also clash with the profiler's.
@@ -34,7 +35,7 @@ cap_perfmon ~ perf_event_paranoid ~ could not be locked for profiling | harmless
 
 /// Finds known troubles in a profiler's output. After a success only harmless ones are searched.
 pub fn remedies(output: &str, ending: &ProfilerEnding) -> Vec<Remedy> {
-    let output = output.to_lowercase();
+    let output = format!("{}\n{ending}", output.to_lowercase());
     let succeeded = *ending == ProfilerEnding::Success;
     let update = KNOWN.lines().filter_map(|line| {
         let [texts, kind, trouble, remedy] =
@@ -49,17 +50,3 @@ pub fn remedies(output: &str, ending: &ProfilerEnding) -> Vec<Remedy> {
     });
     update.collect()
 }
-
-/// A run that succeeded but recorded no kernel.
-pub const NOTHING_RECORDED: Remedy = Remedy {
-    trouble: "The run went well, but no kernel was recorded.",
-    remedy: "ROCm's profilers see only what goes through HIP: run the target with --backend rocm, because they do not see Vulkan and the CPU. If you did, let the program finish, because the output is written at its end.",
-    harmless: false,
-};
-
-/// A database although CSV was expected.
-pub const DATABASE_ONLY: Remedy = Remedy {
-    trouble: "The profiler wrote a database (.db) and no CSV, the default since ROCm 7.0.",
-    remedy: "The tutor reads it too. For CSV use --output-format csv, or turn it into CSV with `rocpd convert -i FILE --output-format csv`.",
-    harmless: true,
-};

@@ -55,7 +55,7 @@ pub struct LaunchOverhead {
 }
 
 /// Returns whether a function of HIP or CUDA launches kernels.
-pub(super) fn launches_a_kernel(function: &str) -> bool {
+pub fn launches_a_kernel(function: &str) -> bool {
     let launches = [
         "LaunchKernel",
         "LaunchCooperativeKernel",
@@ -72,7 +72,8 @@ pub fn is_marker(profile: &Profile, call: &ApiCall) -> bool {
 
 /// Returns whether a profile has times of launches, or the calls that made them.
 pub fn is_reported(profile: &Profile) -> bool {
-    profile.is_timed() || !profile.calls.is_empty()
+    let mut calls = profile.calls.iter();
+    profile.is_timed() || calls.any(|call| launches_a_kernel(profile.name(call.function)))
 }
 
 pub fn launch_overhead(profile: &Profile) -> LaunchOverhead {

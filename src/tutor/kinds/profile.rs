@@ -56,7 +56,13 @@ impl StepBehavior for ProfileStep {
             let lines = profile.log.iter();
             blocks.extend(lines.map(|line| Block::Quote(Tone::Muted, line.clone())));
         }
-        blocks.extend(profile.ending.iter().map(Block::text));
+        blocks.extend(
+            profile
+                .ending
+                .iter()
+                .chain(&profile.nothing)
+                .map(Block::text),
+        );
         (blocks, PrimaryAction::Profile)
     }
 }

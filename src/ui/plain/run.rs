@@ -8,6 +8,7 @@ use super::dialogue::Dialogue;
 use super::show::width;
 use tinyllama_contract::Body;
 use tinyllama_lesson::{CaseMove, Step};
+use tinyllama_profile::NothingRecorded;
 use tinyllama_profile::read::import;
 use tinyllama_runs::recording::{Library, RecordingError, label};
 use tinyllama_runs::{Control, Line, RunStart, RunUpdate, Speed, supervise};
@@ -257,6 +258,10 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             Err(error) => return self.print(&error.to_string()),
         };
         self.print(&tables(&found, width(100)))?;
+        if let Some(nothing) = NothingRecorded::explain(&found) {
+            self.print(&nothing.lines().join("\n"))?;
+            return self.print("This does not complete the step.");
+        }
         let command = ["profile", "import", path].map(str::to_owned).to_vec();
         self.with_session(|session| note_profile(session, at, target, command))?;
         self.check().map(drop)

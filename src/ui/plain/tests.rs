@@ -171,3 +171,28 @@ fn reasons_hints_and_choices_show_no_markup() {
         .find(|line| line.contains('`') || line.contains("**"));
     assert_eq!(raw, None, "{said}");
 }
+
+#[test]
+fn a_profile_without_work_of_a_gpu_says_why_and_does_not_complete_the_step() {
+    let learner = Learner::new();
+    let at = StepRef::new("first-profile", "hot-kernels");
+    learner.go_to(|session| session == "foundation", &at);
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let runs = || learner.with(|session, _| session.state().runs.len());
+    let empty = format!("{root}/tests/fixtures/readme_csv/Rocprofv3__OpenMP__README.md_L104.csv");
+    let said = learner.said(&format!("import {empty}\nquit\n"));
+    in_order(
+        &said,
+        &[
+            "The profiler saw 4 GPUs",
+            "--backend rocm",
+            "does not complete",
+        ],
+    );
+    assert_eq!(runs(), 0, "{said}");
+    let said = learner.said(&format!(
+        "import {root}/lessons/profiles/jacobi_kernel_stats.csv\nquit\n"
+    ));
+    assert!(said.contains("JacobiIterationKernel"), "{said}");
+    assert_eq!(runs(), 1, "{said}");
+}

@@ -8,15 +8,16 @@ mod api_trace;
 mod compute_ceilings;
 mod compute_system;
 mod counters;
-mod event_trace;
+pub mod event_trace;
 mod first_rocprof;
 mod instructions;
+mod kernel_top;
 pub mod kernel_trace;
 mod launches;
 mod memory_copies;
 mod nsight_compute;
 mod nsight_source;
-mod refused;
+pub mod refused;
 pub mod rocpd;
 mod rocprofv3_json;
 mod statistics;
@@ -61,12 +62,10 @@ pub static FORMATS: &[ProfileFormat] = &[
     wall_clock::TEXT,
     summary_text::FORMAT,
     analysis_text::FORMAT,
+    kernel_top::FORMAT,
     counters::FORMAT,
     kernel_trace::FORMAT,
     launches::FORMAT,
-    refused::DISPATCH_LIST,
-    refused::NATIVE_COUNTERS,
-    refused::STREAMING_COUNTERS,
     api_trace::FORMAT,
     memory_copies::FORMAT,
     allocations::FORMAT,
@@ -76,7 +75,6 @@ pub static FORMATS: &[ProfileFormat] = &[
     thread_trace::FORMAT,
     compute_system::FORMAT,
     compute_ceilings::FORMAT,
-    refused::PACKAGE,
 ];
 
 known_by_name!(ProfileFormat);

@@ -11,7 +11,15 @@ use tinyllama_base::units::Percentage;
 
 pub const TEXT: ProfileFormat = ProfileFormat {
     name: "rocprof-sys call tree (text)",
-    recognises: |file| file.contains_all(&["| LABEL "]) || file.contains_all(&["LABEL", ">>>"]),
+    recognises: |file| {
+        let is_tree = file.contains_all(&["| LABEL "]) || file.contains_all(&["LABEL", ">>>"]);
+        // Other metrics have the same tables, such as memory in MB.
+        let node = file.lines().find(|line| line.contains(">>>"));
+        is_tree
+            && node
+                .and_then(unit)
+                .is_none_or(|unit| seconds_in(unit).is_some())
+    },
     read: read_text,
     content: FormatContent::Part,
 };
@@ -45,6 +53,14 @@ fn read_text(reading: &mut FileImport<'_>) -> RowCount {
         }
     }
     Ok(nodes)
+}
+
+/// The unit in a line of the table. `None` for a line that was cut off.
+fn unit(line: &str) -> Option<&str> {
+    const FROM_THE_RIGHT: usize = 7;
+    let inner = line.trim().trim_end_matches('|');
+    let unit = inner.rsplit('|').nth(FROM_THE_RIGHT)?.trim();
+    (!unit.is_empty() && !unit.contains(char::is_numeric)).then_some(unit)
 }
 
 /// Parses a line of the table. Labels contain `|`, so the figures are taken from the right. The error has the column of

@@ -9,6 +9,7 @@ use crate::tui::panels::profile::panel;
 use crate::tui::{
     Effect, Effects, HandOver, Model, OpenStep, ProfileMessage, Reveal, SessionRequest, StepView,
 };
+use tinyllama_profile::NothingRecorded;
 use tinyllama_profile::commands::line::CommandLine;
 use tinyllama_session::StepRef;
 
@@ -150,6 +151,16 @@ pub fn message(model: &mut Model, at: &StepRef, message: ProfileMessage) -> Effe
         }
         ProfileMessage::Imported(Ok((import, parts))) => {
             view.profile.is_running = false;
+            let nothing = NothingRecorded::explain(&import);
+            view.profile.nothing = nothing
+                .as_ref()
+                .map(NothingRecorded::lines)
+                .unwrap_or_default();
+            if nothing.is_some() {
+                view.panel = Some(Box::new(panel(*import, &parts)));
+                view.panel_open = true;
+                return model.warn("Nothing of a GPU was recorded: the step is not done.");
+            }
             let files: Vec<&Path> = import
                 .taken
                 .iter()

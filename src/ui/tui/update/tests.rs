@@ -275,6 +275,40 @@ fn a_profile_is_still_there_when_the_learner_comes_back_to_its_step() {
 }
 
 #[test]
+fn a_file_without_work_of_a_gpu_says_why_and_does_not_complete_the_step() {
+    let mut script = Script::in_new_folder();
+    let state = Arc::make_mut(&mut script.model.state);
+    state.unlocked.insert("second".into(), "Teacher".into());
+    let at = StepRef::new("second", "profiler");
+    script.open(at.clone());
+    let fixture = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/fixtures/readme_csv/Rocprofv3__OpenMP__README.md_L104.csv"
+    );
+    let import = tinyllama_profile::import(fixture.as_ref()).expect("a profile");
+    let imported = Ok((Box::new(import), Default::default()));
+    script.send(Message::Profile(at, ProfileMessage::Imported(imported)));
+    let look = script.look();
+    for told in [
+        "the step is not done",
+        "The profiler saw 4 GPUs",
+        "--backend rocm",
+    ] {
+        assert!(look.contains(told), "{told}: {look}");
+    }
+    assert!(
+        script.model.state.runs.is_empty(),
+        "the step counts as done"
+    );
+    script.keys("esc");
+    assert!(
+        script.look().contains("The profiler saw 4 GPUs"),
+        "{}",
+        script.look()
+    );
+}
+
+#[test]
 fn a_palette_without_a_match_stays_and_help_begins_with_where_one_is() {
     let mut script = in_the_first_lesson();
     script.keys(": x q x q enter");

@@ -9,6 +9,7 @@ use super::timeline::Timeline;
 use crate::tui::panels::sections::PanelSection;
 use crate::tui::{PageText, RooflinePanel, TextPage, Tone};
 use tinyllama_base::TextTable;
+use tinyllama_profile::NothingRecorded;
 use tinyllama_profile::read::Import;
 use tinyllama_profile::show::parts::KernelParts;
 use tinyllama_profile::show::{
@@ -25,6 +26,12 @@ const KERNELS_WITH_COUNTERS: usize = 20;
 pub fn profile_sections(import: &Arc<Import>, parts: &KernelParts) -> Vec<PanelSection> {
     let profile = &import.profile;
     let mut sections: Vec<PanelSection> = Vec::new();
+    if let Some(nothing) = NothingRecorded::explain(import) {
+        let lines = nothing.lines().into_iter();
+        let lines = lines.map(|line| (line, Tone::Plain)).collect();
+        let page = TextPage::new("Nothing recorded", PageText::Paragraphs(lines));
+        sections.push(("Nothing", Box::new(page)));
+    }
     let timed = profile.is_timed();
     if timed || !profile.statistics.is_empty() {
         let hotspots = HotspotTable::new(Arc::clone(import), parts.clone());
@@ -35,7 +42,7 @@ pub fn profile_sections(import: &Arc<Import>, parts: &KernelParts) -> Vec<PanelS
     }
     add(&mut sections, "Idle", idle::tables(profile));
     let mut host = Vec::new();
-    if timed || !profile.calls.is_empty() {
+    if launches::is_reported(profile) {
         host.push(launches::launch_overhead(profile).table());
     }
     host.push(timeline::table(profile));
@@ -84,10 +91,8 @@ fn files(import: &Import) -> Vec<(String, Tone)> {
     });
     let taken = import.taken.iter();
     let taken = taken.map(|taken| (format!("read: {taken}"), Tone::Plain));
-    let passed = import.passed_over.iter().map(|passed| {
-        let text = format!("passed over: {}: {}", passed.path.display(), passed.reason);
-        (text, Tone::Muted)
-    });
+    let left_out = import.left_out().into_iter();
+    let passed = left_out.map(|left| (format!("passed over: {left}"), Tone::Muted));
     let notes = import.profile.notes.iter();
     let notes = notes.map(|note| (format!("note: {note}"), Tone::Emphasis));
     let commands = import.profile.commands.iter();
