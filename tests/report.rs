@@ -359,6 +359,50 @@ fn ceilings_and_energy_reach_every_format() {
     );
 }
 
+/// What a profiler wrote into its database of the process that it followed.
+const TOKEN: &str = "hf_SecretTokenOfAda";
+
+#[test]
+fn a_report_and_an_export_give_nothing_of_a_profiles_environment_away() {
+    let state = TempDir::new().unwrap();
+    let place = SessionLocation {
+        folder: state.path().join("tinyllama-tutor"),
+        learner: "ada".into(),
+    };
+    let mut session = Session::open(place.clone()).unwrap();
+    make_up(&mut session, "100000-v1", None, &MadeUp::new("v1", 20.0), 1);
+    drop(session);
+    let profiles = place.runs().join("100000-v1/profiles/hotspots");
+    fs::create_dir_all(&profiles).unwrap();
+    let statements = format!(
+        "CREATE TABLE rocpd_metadata (id, tag, value);
+         INSERT INTO rocpd_metadata VALUES (1, 'schema_version', '3');
+         CREATE TABLE rocpd_info_process_a (id INTEGER PRIMARY KEY, command, environment NOT NULL);
+         INSERT INTO rocpd_info_process_a VALUES (1, './train --key {TOKEN}', '{{\"HF_TOKEN\": \"{TOKEN}\"}}');
+         CREATE VIEW processes AS SELECT command FROM rocpd_info_process_a;
+         CREATE TABLE kernels (name, start, \"end\", dispatch_id);
+         INSERT INTO kernels VALUES ('a_kernel_of_adas', 100, 250, 1);"
+    );
+    let database = rusqlite::Connection::open(profiles.join("1_results.db")).unwrap();
+    database.execute_batch(&statements).unwrap();
+    drop(database);
+
+    let written = tutor(state.path(), &["report", "-o", "out"]);
+    assert_eq!(written.status.code(), Some(0), "{written:?}");
+    let mut shown = 0;
+    for file in fs::read_dir(state.path().join("out")).unwrap() {
+        let text = fs::read_to_string(file.unwrap().path()).unwrap();
+        shown += usize::from(text.contains("a_kernel_of_adas"));
+        assert!(!text.contains(TOKEN) && !text.contains("./train"));
+    }
+    assert!(shown > 0, "the profile is in the report");
+
+    let exported = tutor(state.path(), &["session", "export", "ada.tar.gz"]);
+    assert_eq!(exported.status.code(), Some(0), "{exported:?}");
+    let said = String::from_utf8(exported.stdout).unwrap();
+    insta::assert_snapshot!(said);
+}
+
 #[test]
 fn a_very_long_session_still_makes_a_small_page() {
     let folder = TempDir::new().unwrap();

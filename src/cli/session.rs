@@ -110,8 +110,14 @@ pub fn run(args: &SessionCommandArgs<SessionCommand>) -> Result<Exit> {
                     "{name} already exists; name a new file"
                 )));
             }
-            archive::export(&location, file)?;
-            print_text(args.json, &json!({ "file": file }), &name)
+            let withheld = archive::export(&location, file)?;
+            let lines = withheld.lines();
+            let text = itertools::join([name].iter().chain(&lines), "\n");
+            print_text(
+                args.json,
+                &json!({ "file": file, "withheld": lines }),
+                &text,
+            )
         }
         SessionCommand::Import { file } => {
             if let Some(class) = &args.place.class {

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write, repeat};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -11,6 +11,7 @@ use tar::{Archive, Builder, Entry, EntryType, Header};
 
 use crate::{SessionError, SessionLocation, log};
 use tinyllama_base::{file, if_there, inside, untrusted};
+use tinyllama_profile::read::private_copy::PrivateCopy;
 use tinyllama_runs::EVENTS;
 
 /// The parts of a session that travel. The lock and the cache stay.
@@ -25,8 +26,34 @@ const DEEPEST: usize = 12;
 /// Longest path. An archive may give it in a separate header.
 const LONGEST_PATH: u64 = 1 << 12;
 
-/// Writes the session to a new `.tar.gz`. An existing file is not overwritten.
-pub fn export(location: &SessionLocation, to: &Path) -> Result<(), SessionError> {
+/// What an export does not give away.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Withheld {
+    /// Databases of profilers that were rewritten without environment, command and names of host and files.
+    pub rewritten: Vec<PathBuf>,
+    /// Files that are not in the archive, each with the reason.
+    pub files: Vec<(PathBuf, String)>,
+}
+
+impl Withheld {
+    /// Sentences for the person who exports.
+    pub fn lines(&self) -> Vec<String> {
+        let rewritten = (!self.rewritten.is_empty()).then(|| {
+            let paths = self.rewritten.iter().map(|path| path.display());
+            format!(
+                "The program's environment, its command and the names of host and files were taken out of the copy of {}.",
+                itertools::join(paths, ", ")
+            )
+        });
+        let files = self.files.iter();
+        let files = files.map(|(path, why)| format!("{} was left out: {why}.", path.display()));
+        rewritten.into_iter().chain(files).collect()
+    }
+}
+
+/// Writes the session to a new `.tar.gz`. An existing file is not overwritten. Databases of profilers are copied without
+/// what they say of the program and its machine.
+pub fn export(location: &SessionLocation, to: &Path) -> Result<Withheld, SessionError> {
     let file = File::create_new(to).map_err(SessionError::io("creating", to))?;
     let written = write(location, file, to);
     if written.is_err() {
@@ -36,22 +63,34 @@ pub fn export(location: &SessionLocation, to: &Path) -> Result<(), SessionError>
     written
 }
 
-fn write(location: &SessionLocation, file: File, to: &Path) -> Result<(), SessionError> {
+fn write(location: &SessionLocation, file: File, to: &Path) -> Result<Withheld, SessionError> {
     let io = |action| SessionError::io(action, to);
     let mut archive = Builder::new(GzEncoder::new(file, Compression::default()));
+    let mut withheld = Withheld::default();
     for part in PARTS {
-        add(&mut archive, &location.folder, Path::new(part))?;
+        add(
+            &mut archive,
+            &location.folder,
+            Path::new(part),
+            &mut withheld,
+        )?;
     }
     let file = archive
         .into_inner()
         .and_then(GzEncoder::finish)
         .map_err(io("writing"))?;
-    file.sync_all().map_err(io("saving"))
+    file.sync_all().map_err(io("saving"))?;
+    Ok(withheld)
 }
 
 /// Packs a file, or a folder with its content. A tutor may append meanwhile, so a file is packed up to its length at
 /// the start.
-fn add(archive: &mut Builder<impl Write>, root: &Path, part: &Path) -> Result<(), SessionError> {
+fn add(
+    archive: &mut Builder<impl Write>,
+    root: &Path,
+    part: &Path,
+    withheld: &mut Withheld,
+) -> Result<(), SessionError> {
     let path = root.join(part);
     let io = |action| SessionError::io(action, &path);
     let Some(found) = if_there(fs::symlink_metadata(&path)).map_err(io("packing"))? else {
@@ -61,12 +100,26 @@ fn add(archive: &mut Builder<impl Write>, root: &Path, part: &Path) -> Result<()
         archive.append_dir(part, &path).map_err(io("packing"))?;
         let found = inside(&path).map_err(io("packing"))?;
         let mut names = found.iter().filter_map(|path| path.file_name());
-        return names.try_for_each(|name| add(archive, root, &part.join(name)));
+        return names.try_for_each(|name| add(archive, root, &part.join(name), withheld));
     }
     if !found.is_file() {
         return Ok(());
     }
-    let file = File::open(&path).map_err(io("packing"))?;
+    let copy = PrivateCopy::from_file(&path);
+    let (path, found) = match &copy {
+        PrivateCopy::AsIs => (path.as_path(), found),
+        PrivateCopy::Rewritten { database, .. } => {
+            withheld.rewritten.push(part.to_path_buf());
+            let found = fs::metadata(database).map_err(io("packing"))?;
+            (database.as_path(), found)
+        }
+        PrivateCopy::Withheld(why) => {
+            withheld.files.push((part.to_path_buf(), why.clone()));
+            return Ok(());
+        }
+    };
+    let io = |action| SessionError::io(action, path);
+    let file = File::open(path).map_err(io("packing"))?;
     let mut header = Header::new_gnu();
     header.set_metadata(&found);
     // A file that shrinks meanwhile is filled with zeros. Otherwise the rest of the archive would be unreadable.

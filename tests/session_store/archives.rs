@@ -27,6 +27,75 @@ fn a_session_travels_as_one_file() {
     );
 }
 
+/// What rocprofv3 writes into its database of the process that it profiled.
+const TOKEN: &str = "hf_SecretTokenOfAda";
+
+#[test]
+fn the_environment_in_a_profile_does_not_travel_unasked() {
+    let folder = TempDir::new().unwrap();
+    let place = busy(folder.path());
+    let profiles = place.runs().join("0001-v1/profiles/hotspots");
+    fs::create_dir_all(&profiles).unwrap();
+    let database = profiles.join("1_results.db");
+    let statements = format!(
+        "CREATE TABLE rocpd_metadata (id, tag, value);
+         INSERT INTO rocpd_metadata VALUES (1, 'schema_version', '3'), (2, 'guid', 'g');
+         CREATE TABLE rocpd_info_node_a (id INTEGER PRIMARY KEY, hostname);
+         INSERT INTO rocpd_info_node_a VALUES (1, 'host_of_ada');
+         CREATE TABLE rocpd_info_process_a (id INTEGER PRIMARY KEY, command, environment NOT NULL);
+         INSERT INTO rocpd_info_process_a VALUES (1, './train --key {TOKEN}', '{{\"HF_TOKEN\": \"{TOKEN}\"}}');
+         CREATE VIEW processes AS SELECT command FROM rocpd_info_process_a;
+         CREATE TABLE kernels (name, start, \"end\", dispatch_id);
+         INSERT INTO kernels VALUES ('gemm', 100, 250, 1);"
+    );
+    let connection = rusqlite::Connection::open(&database).unwrap();
+    connection.execute_batch(&statements).unwrap();
+    drop(connection);
+    let packed = profiles.join("2_results.db.gz");
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut encoder, &fs::read(&database).unwrap()).unwrap();
+    fs::write(&packed, encoder.finish().unwrap()).unwrap();
+
+    let file = folder.path().join("ada.tar.gz");
+    let withheld = archive::export(&place, &file).unwrap();
+    let path = Path::new("runs/0001-v1/profiles/hotspots");
+    assert_eq!(withheld.rewritten, [path.join("1_results.db")]);
+    assert_eq!(withheld.files[0].0, path.join("2_results.db.gz"));
+    let lines = withheld.lines().join("\n");
+    assert!(
+        lines.contains("environment") && lines.contains("2_results.db.gz was left out"),
+        "{lines}"
+    );
+
+    let mut content = Vec::new();
+    let mut unpacked = flate2::read::GzDecoder::new(fs::File::open(&file).unwrap());
+    std::io::Read::read_to_end(&mut unpacked, &mut content).unwrap();
+    let has = |bytes: &[u8], text: &str| {
+        bytes
+            .windows(text.len())
+            .any(|part| part == text.as_bytes())
+    };
+    assert!(
+        has(&content, "1_results.db") && has(&content, "gemm"),
+        "the profile itself travels"
+    );
+    for secret in [TOKEN, "host_of_ada", "./train"] {
+        assert!(
+            has(&fs::read(&database).unwrap(), secret),
+            "{secret} is looked for in vain"
+        );
+        assert!(!has(&content, secret), "{secret} is in the archive");
+    }
+    // What was taken out is no part of what a session proves.
+    let there = SessionLocation::new(folder.path().join("elsewhere"), "ada");
+    assert_eq!(archive::import(&file, &there).unwrap(), []);
+    let import = tinyllama_profile::import(&there.folder.join(path)).unwrap();
+    assert_eq!(
+        (import.profile.dispatches.len(), import.damage.len()),
+        (1, 0)
+    );
+}
+
 #[test]
 fn file_modes_in_an_archive_do_not_count() {
     let folder = TempDir::new().unwrap();

@@ -226,14 +226,18 @@ impl Instructor<'_> {
         let mut failed = false;
         for one in &collected {
             match &one.file {
-                Ok(file) => lines.push(file.display().to_string()),
+                Ok(file) => {
+                    lines.push(file.display().to_string());
+                    lines.extend(one.withheld.iter().map(|line| format!("  {line}")));
+                }
                 Err(why) => {
                     failed = true;
                     lines.push(format!("{}: not collected, {why}", one.learner));
                 }
             }
             let (file, why) = (one.file.as_ref().ok(), one.file.as_ref().err());
-            values.push(json!({ "learner": one.learner, "file": file, "problem": why }));
+            let withheld = &one.withheld;
+            values.push(json!({ "learner": one.learner, "file": file, "problem": why, "withheld": withheld }));
         }
         self.print(&json!({ "collected": values }), &lines.join("\n"))?;
         Ok(Exit::from_passed(!failed))

@@ -10,6 +10,7 @@ mod fields;
 mod finish;
 pub mod formats;
 mod json;
+pub mod private_copy;
 mod records;
 mod sample;
 mod selection;

@@ -13,6 +13,8 @@ pub struct CollectedExport {
     pub learner: String,
     /// The exported file, or the reason why there is none.
     pub file: Result<PathBuf, String>,
+    /// What was not given away. Empty if the file was there already.
+    pub withheld: Vec<String>,
 }
 
 /// Exports every session of a class to `NAME-HASH.tar.gz` in `output`. HASH begins the hash of its last record, so a
@@ -27,27 +29,38 @@ pub fn collect(class: &mut Class, output: &Path) -> Result<Vec<CollectedExport>,
     };
     fs::create_dir_all(output).map_err(unusable)?;
     let learners = class.learners()?;
-    let collected = learners.iter().map(|learner| CollectedExport {
-        learner: learner.location.learner.clone(),
-        file: match &learner.state {
+    let collected = learners.iter().map(|learner| {
+        let exported = match &learner.state {
             Err(why) => Err(why.clone()),
             Ok(_) => export(&learner.location, output).map_err(|error| error.to_string()),
-        },
+        };
+        let (file, withheld) = match exported {
+            Ok((file, withheld)) => (Ok(file), withheld),
+            Err(why) => (Err(why), Vec::new()),
+        };
+        CollectedExport {
+            learner: learner.location.learner.clone(),
+            file,
+            withheld,
+        }
     });
     Ok(collected.collect())
 }
 
-fn export(location: &tinyllama_session::SessionLocation, output: &Path) -> anyhow::Result<PathBuf> {
+fn export(
+    location: &tinyllama_session::SessionLocation,
+    output: &Path,
+) -> anyhow::Result<(PathBuf, Vec<String>)> {
     let hash = scan(&location.events())?.last_hash;
     let short: String = hash.chars().take(8).collect();
     let file = output.join(format!("{}-{short}.tar.gz", location.learner));
     if file.exists() {
-        return Ok(file);
+        return Ok((file, Vec::new()));
     }
     // The file has another name until it is complete, so that a cut export is not taken for a hand-in.
     let unfinished = output.join(format!(".{}-{short}.unfinished", location.learner));
     if_there(fs::remove_file(&unfinished))?;
-    archive::export(location, &unfinished)?;
+    let withheld = archive::export(location, &unfinished)?;
     fs::rename(&unfinished, &file)?;
-    Ok(file)
+    Ok((file, withheld.lines()))
 }
