@@ -245,12 +245,7 @@ fn missing_abilities_of_a_tool_are_named() {
         ..Installed::default()
     };
     let line_without = line_of(&ProfileTask::Hotspots, &installed).unwrap();
-    for flag in [
-        "--stats",
-        "--truncate-kernels",
-        "--marker-trace",
-        "--selected-regions",
-    ] {
+    for flag in ["--truncate-kernels", "--marker-trace", "--selected-regions"] {
         assert!(
             says(&line_without, flag),
             "{flag}: {:?}",

@@ -3,6 +3,8 @@
 //! A new profiler needs a file with its [`About`], a variant of [`Tool`] and its lines in [`Tool::ALL`] and
 //! [`Tool::about`]. Its tasks are rows of [`ProfileTask`].
 
+#[cfg(test)]
+mod advice;
 pub mod counters;
 pub mod installed;
 pub mod legacy;
@@ -143,7 +145,7 @@ tasks! {
     /// The time that each kernel takes.
     Hotspots = Rocprofv3 "hotspots" "Which kernels take the time", Some(10), "which kernels the device's time goes to, how often each is launched and how long the device idles between them";
     /// Kernels, copies and calls on one timeline, for Perfetto.
-    Runtime = Rocprofv3 "runtime" "A timeline for Perfetto", Some(10), "kernels, copies and API calls on one timeline; open the .pftrace file in ui.perfetto.dev";
+    Runtime = Rocprofv3 "runtime" "Kernels, copies and host calls, with a timeline for Perfetto", Some(10), "kernels, copies and the host's calls: what an idle device waits for, and a timeline; open the .pftrace file in ui.perfetto.dev";
     /// Hardware counters. An empty list means those that the tutor's tables need.
     Counters(Vec<String>) = Rocprofv3 "counters" "Hardware counters, in runs that fit", Some(2), "hardware counters of every launch: waves, instructions, cache hits, bytes to and from memory";
     /// The time that each kernel takes, grouped by the program's ranges that launched them.

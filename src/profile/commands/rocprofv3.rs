@@ -48,7 +48,7 @@ flags! {
     ATTACH = "--attach" V7_1: "the running process to follow, by its number";
     ATTACH_DURATION = "--attach-duration-msec" V7_1: "how long it is followed";
     OUTPUT_FORMAT = "--output-format" V6_2:
-        "format of the output; always given, because the default changed from CSV to a database with ROCm 7.0";
+        "forms of the output; always given, because the default changed from CSV to a database (rocpd) with ROCm 7.0";
     DIRECTORY = "-d" V6_2: "folder for the output";
     NAME = "-o" V6_2: "name the output files begin with; %pid% keeps several processes from writing over each other";
 }
@@ -90,12 +90,11 @@ fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine,
     }
     let does = "ROCm's tracer: follows the program and writes down what it does on the GPU";
     let mut line = LineBuilder::new(request, installed, &installed.program, does);
-    let mut form = "csv";
+    let form = OutputForm::for_task(&request.task, installed);
     match &request.task {
         ProfileTask::Runtime => {
             runtime_trace(&mut line, installed);
             line.add_if_supported(&SELECTED_REGIONS, NO_VALUE);
-            form = "pftrace";
         }
         ProfileTask::Counters(counters) => {
             count(&mut line, request, installed, counters);
@@ -106,6 +105,9 @@ fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine,
         }
         ProfileTask::InputFile(path) => {
             line.require(&INPUT, [path]);
+            if form == OutputForm::Database {
+                line.note("The database has no samples and no thread trace. If the file asks for these, change `rocpd` to `csv`.");
+            }
             if installed.is_at_least(V7_13)
                 && path.extension().is_some_and(|extension| extension == "txt")
             {
@@ -116,7 +118,7 @@ fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine,
             line.require(&KERNEL_TRACE, NO_VALUE);
             line.require(&MARKER_TRACE, NO_VALUE);
             line.require(&KERNEL_RENAME, NO_VALUE);
-            line.add_if_supported(&STATS, NO_VALUE);
+            form.add_sums(&mut line);
             line.add_if_supported(&SELECTED_REGIONS, NO_VALUE);
         }
         ProfileTask::PcSampling => sample(&mut line, request, installed),
@@ -129,17 +131,26 @@ fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine,
             line.require(&ATTACH, [process.to_string()]);
             line.require(&ATTACH_DURATION, ["10000"]);
             line.require(&KERNEL_TRACE, NO_VALUE);
-            line.add_if_supported(&STATS, NO_VALUE);
+            form.add_sums(&mut line);
         }
         _ => {
             line.require(&KERNEL_TRACE, NO_VALUE);
-            line.add_if_supported(&STATS, NO_VALUE);
+            form.add_sums(&mut line);
             line.add_if_supported(&TRUNCATE, NO_VALUE);
             line.add_if_supported(&MARKER_TRACE, NO_VALUE);
             line.add_if_supported(&SELECTED_REGIONS, NO_VALUE);
         }
     }
-    line.require(&OUTPUT_FORMAT, [form]);
+    let for_a_viewer = match request.task {
+        ProfileTask::Runtime => Some("pftrace"),
+        ProfileTask::ThreadTrace => Some("json"),
+        _ => None,
+    };
+    let forms = [form.word()].into_iter().chain(for_a_viewer);
+    line.require(&OUTPUT_FORMAT, forms);
+    if form == OutputForm::Database {
+        line.note(IN_THE_DATABASE);
+    }
     line.require(&DIRECTORY, [&request.folder]);
     line.require(&NAME, [&format!("{}_%pid%", request.name)]);
     // The process already runs, so there is no program to start.
@@ -148,6 +159,44 @@ fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine,
     }
     line.finish()
 }
+
+/// The form of the output that is imported afterwards.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OutputForm {
+    Csv,
+    Database,
+}
+
+impl OutputForm {
+    /// The database since there is one, because new columns are only added there. It has no samples and no instructions,
+    /// and keeps the names of kernels that `--kernel-rename` replaces.
+    fn for_task(task: &ProfileTask, installed: &Installed) -> Self {
+        let is_in_tables_only = matches!(
+            task,
+            ProfileTask::PcSampling | ProfileTask::ThreadTrace | ProfileTask::Renamed
+        );
+        match installed.is_at_least(V7_0) && !is_in_tables_only {
+            true => OutputForm::Database,
+            false => OutputForm::Csv,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            OutputForm::Csv => "csv",
+            OutputForm::Database => "rocpd",
+        }
+    }
+
+    /// Asks for sums over the trace. A database has none; the tutor adds up its rows.
+    fn add_sums(self, line: &mut LineBuilder<'_>) {
+        if self == OutputForm::Csv {
+            line.add_if_supported(&STATS, NO_VALUE);
+        }
+    }
+}
+
+const IN_THE_DATABASE: &str = "The database also holds the program's whole environment, the host's name and the command. Export tables before you give it to somebody: `tinyllama-tutor profile import FILE --export csv --to DIR`.";
 
 /// Uses rocpd, which reads the databases. It is in the same folder as rocprofv3.
 fn database(
