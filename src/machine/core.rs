@@ -4,9 +4,12 @@ use crate::error::Fault;
 use crate::instruction::{Instruction, Permute, Space, Special};
 use crate::lds::Lds;
 use crate::memory::Memory;
+use crate::mistake::{Mistake, MistakeKind, Mistakes};
 use crate::observe::Access;
 use crate::operand::{Kind, Operand};
+use crate::order::{Checks, Order, Use};
 use crate::program::Program;
+use crate::shadow::{Clash, UseKind};
 use crate::wave::{Counter, Wave};
 
 /// One wave, and everything that its instructions reach.
@@ -21,6 +24,20 @@ pub(crate) struct Core<'a> {
     pub waited: &'a mut Vec<u32>,
     /// Number of instructions executed so far. Clocks read it.
     pub steps: u64,
+    pub order: &'a mut Order,
+    pub mistakes: &'a mut Mistakes,
+    pub workgroup: [u32; 3],
+    /// Threads of a workgroup in each dimension.
+    pub block: [u32; 3],
+}
+
+/// Returns the coordinates of a workgroup's thread.
+pub(crate) fn thread_at([width, height, _]: [u32; 3], number: u32) -> [u32; 3] {
+    [
+        number % width,
+        number / width % height,
+        number / width / height,
+    ]
 }
 
 pub(crate) type Outcome = Result<(), Box<Fault>>;
@@ -156,6 +173,112 @@ impl Core<'_> {
             register: operand.name(self.program.vectors),
             load: load.text.clone(),
             place: self.program.place(load.location),
+        }
+    }
+
+    /// Returns the number of a lane's thread in its workgroup.
+    fn thread(&self, lane: usize) -> u32 {
+        self.wave.index * self.wave.lanes as u32 + lane as u32
+    }
+
+    /// Notes that a lane uses memory. Returns whether it reads what nothing has written.
+    #[inline]
+    pub fn touch(
+        &mut self,
+        space: Space,
+        (kind, is_atomic): (UseKind, bool),
+        lane: usize,
+        address: u64,
+        bytes: usize,
+    ) -> bool {
+        let now = Use {
+            epoch: self.order.epoch,
+            thread: self.thread(lane) as u16,
+            meeting: self.wave.meetings,
+            is_atomic,
+            // The program counter already points behind the instruction while it runs.
+            pc: self.wave.pc - 1,
+        };
+        let is_local = space == Space::Lds;
+        let found = match is_local {
+            true => {
+                let found = self
+                    .lds
+                    .touch(address as usize, bytes, kind, &now, self.order);
+                found.map(|(_, clash)| (self.lds.place(address as usize, bytes), clash))
+            }
+            false if self.order.checks != Checks::Threads => None,
+            false => self.memory.touch(address, bytes, kind, &now, self.order),
+        };
+        let Some((place, clash)) = found else {
+            return false;
+        };
+        let kind = match clash {
+            Clash::Unwritten => MistakeKind::Unwritten { kind, place },
+            Clash::Race { other, wrote } => MistakeKind::Race {
+                kind,
+                place,
+                other_pc: other.pc,
+                other_thread: other.thread.into(),
+                is_other_workgroup: !self.order.is_of_workgroup(&other),
+                is_same_wave: self.order.is_of_workgroup(&other)
+                    && self.order.wave_of(&other) == self.order.wave_of(&now),
+                other_wrote: wrote,
+            },
+        };
+        let word = (u64::from(is_local), address / 4);
+        self.mistake(lane, word, kind);
+        clash == Clash::Unwritten
+    }
+
+    /// Keeps a mistake of a lane, if the launch is checked for it.
+    pub fn mistake(&mut self, lane: usize, word: (u64, u64), kind: MistakeKind) {
+        let is_wanted = match self.order.checks {
+            Checks::Off => false,
+            Checks::Waves => matches!(kind, MistakeKind::Race { .. }),
+            Checks::Threads => true,
+        };
+        if is_wanted {
+            let mistake = Mistake {
+                kind,
+                pc: self.wave.pc - 1,
+                workgroup: self.workgroup,
+                thread: thread_at(self.block, self.thread(lane)),
+            };
+            self.mistakes.add(word, mistake);
+        }
+    }
+
+    /// Passes a fence that orders workgroups.
+    pub fn fence(&mut self) {
+        let exec = self.wave.exec();
+        let epoch = self.order.epoch;
+        for lane in (0..self.wave.lanes).filter(|lane| exec >> lane & 1 == 1) {
+            self.wave.fences[lane] = epoch;
+        }
+        let first = self.thread(0);
+        let order = &mut *self.order;
+        self.wave.signals.retain(|(lane, address)| {
+            let is_left = exec >> lane & 1 == 0;
+            if !is_left {
+                order.acquire(*address, (first + u32::from(*lane)) as u16);
+            }
+            is_left
+        });
+    }
+
+    /// Notes an atomic operation of a lane on global memory, which may order workgroups together with fences.
+    pub fn signal(&mut self, lane: usize, address: u64, kind: UseKind) {
+        if self.order.checks != Checks::Threads {
+            return;
+        }
+        if kind != UseKind::Write && self.order.is_released(address) {
+            self.wave.signals.push((lane as u8, address));
+        }
+        let fenced = self.wave.fences[lane];
+        if kind != UseKind::Read && fenced > 0 {
+            let thread = self.thread(lane) as u16;
+            self.order.release(address, thread, fenced);
         }
     }
 

@@ -14,6 +14,8 @@ pub(crate) struct Line<'a> {
     pub number: usize,
     pub text: &'a str,
     pub location: Location,
+    pub is_after_wave_barrier: bool,
+    pub is_spill: bool,
 }
 
 pub(crate) struct Decoder<'a> {
@@ -22,6 +24,20 @@ pub(crate) struct Decoder<'a> {
     /// Addresses that code loads from the global offset table. The table lies behind the data.
     got: HashMap<String, u64>,
     got_bytes: Vec<u8>,
+    /// Number of instructions. The addresses of functions that the program does not have follow theirs.
+    count: u32,
+    externals: Vec<(String, Location)>,
+    /// The instruction behind the last `s_getpc_b64`, and the real bytes of code since then.
+    getpc: (u32, u64),
+    /// The name under which `v_mov_b32` is executed while CDNA's index mode is on.
+    indexed: Option<&'static str>,
+}
+
+/// What decoding finds besides instructions.
+pub(crate) struct Decoded {
+    /// The global offset table, eight bytes an address.
+    pub got: Vec<u8>,
+    pub externals: Vec<(String, Location)>,
 }
 
 /// Modifiers of a whole instruction, by name.
@@ -37,6 +53,14 @@ impl<'a> Modifiers<'a> {
 
     fn number(&self, name: &str) -> Option<u32> {
         integer(self.get(name)?).map(|number| number as u32)
+    }
+
+    /// Returns whether a load or store is atomic between workgroups. A volatile one, which sets a second flag, is not.
+    fn is_coherent(&self) -> bool {
+        let is_set = |name| self.get(name).is_some();
+        let is_cdna3 = is_set("sc1") && !is_set("sc0");
+        let is_older = is_set("glc") && !is_set("dlc") && !is_set("slc");
+        is_cdna3 || is_older || self.get("scope") == Some("SCOPE_DEV")
     }
 
     /// Returns `[0,1]` as bits.
@@ -69,39 +93,47 @@ fn is_listed(list: &str, name: &str) -> bool {
 }
 
 impl<'a> Decoder<'a> {
-    pub fn new(program: &'a Program, symbols: &'a Symbols) -> Decoder<'a> {
+    pub fn new(program: &'a Program, symbols: &'a Symbols, count: usize) -> Decoder<'a> {
         Decoder {
             program,
             symbols,
             got: HashMap::new(),
             got_bytes: vec![],
+            count: count as u32,
+            externals: vec![],
+            getpc: (0, 0),
+            indexed: None,
         }
     }
 
-    /// Returns the table's bytes, eight per address.
-    pub fn into_got(self) -> Vec<u8> {
-        self.got_bytes
+    pub fn finish(self) -> Decoded {
+        Decoded {
+            got: self.got_bytes,
+            externals: self.externals,
+        }
     }
 
     pub fn decode(&mut self, index: u32, line: &Line<'_>) -> Result<Instruction, ParseError> {
         let Some((first, second)) = line.text.split_once(" :: ") else {
-            return self.decode_one(index, line, line.text.trim());
+            let instruction = self.decode_one(line, line.text.trim())?;
+            if instruction.name == "s_getpc_b64" {
+                self.getpc = (index + 1, 0);
+            } else {
+                // Only short instructions and those with a symbol lie between it and the symbols that it is for.
+                self.getpc.1 += if line.text.contains('@') { 8 } else { 4 };
+            }
+            return Ok(instruction);
         };
-        let mut instruction = self.decode_one(index, line, first.trim())?;
-        let second = self.decode_one(index, line, second.trim())?;
+        let mut instruction = self.decode_one(line, first.trim())?;
+        let second = self.decode_one(line, second.trim())?;
         line.text.clone_into(&mut instruction.text);
         instruction.special.get_or_insert_default().second = Some(second);
         Ok(instruction)
     }
 
-    fn decode_one(
-        &mut self,
-        index: u32,
-        line: &Line<'_>,
-        text: &str,
-    ) -> Result<Instruction, ParseError> {
+    fn decode_one(&mut self, line: &Line<'_>, text: &str) -> Result<Instruction, ParseError> {
         let (mnemonic, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        let name = base_name(mnemonic);
+        let name = self.name_in_mode(base_name(mnemonic), rest);
         let place = self.program.place(line.location);
         let lanes = self.program.wave_size;
         let Some(entry) = table::find(&name, lanes) else {
@@ -116,6 +148,7 @@ impl<'a> Decoder<'a> {
             name: mnemonic.to_owned(),
             group: Group::from_name(&name),
             location: line.location,
+            is_after_wave_barrier: line.is_after_wave_barrier,
             operands: vec![],
             destinations: entry.destinations,
             run: entry.run,
@@ -135,17 +168,23 @@ impl<'a> Decoder<'a> {
         };
         let mut modifiers = Modifiers::default();
         for part in operand::split(rest) {
-            if part.starts_with("hwreg(") || part.starts_with("sendmsg(") {
+            let is_register = ["hwreg(", "sendmsg(", "gpr_idx("];
+            if is_register.iter().any(|start| part.starts_with(start)) {
                 modifiers.0.push(("register", part));
                 continue;
             }
             for (at, word) in part.split_whitespace().enumerate() {
-                let operand = operand::parse(word, constants).or_else(|| self.symbol(index, word));
+                let operand = operand::parse(word, constants);
+                let operand = operand.or_else(|| self.symbol(line.location, word));
                 match operand.filter(|_| at == 0) {
                     Some(operand) => instruction.operands.push(operand),
                     None => modifiers.0.push(modifier(word)),
                 }
             }
+        }
+        if let Some(memory) = &mut instruction.memory {
+            memory.is_spill = line.is_spill;
+            memory.is_coherent = modifiers.is_coherent();
         }
         let applied = apply(&mut instruction, &name, &entry, &modifiers, lanes);
         applied.map_err(|reason| ParseError::Malformed {
@@ -157,8 +196,21 @@ impl<'a> Decoder<'a> {
         Ok(instruction)
     }
 
+    /// Returns the name under which an instruction is executed. In CDNA's index mode a move reads or writes a register
+    /// whose number M0 changes, as other instructions do on RDNA.
+    fn name_in_mode(&mut self, name: String, operands: &str) -> String {
+        match &*name {
+            "s_set_gpr_idx_on" if operands.contains("DST") => self.indexed = Some("v_movreld_b32"),
+            "s_set_gpr_idx_on" => self.indexed = Some("v_movrels_b32"),
+            "s_set_gpr_idx_off" => self.indexed = None,
+            "v_mov_b32" => return self.indexed.map_or(name, str::to_owned),
+            _ => {}
+        }
+        name
+    }
+
     /// Resolves a label, or a constant that the linker would compute.
-    fn symbol(&mut self, index: u32, word: &str) -> Option<Operand> {
+    fn symbol(&mut self, location: Location, word: &str) -> Option<Operand> {
         if let Some(target) = self.symbols.code.get(word) {
             return Some(Operand::with_value(Kind::Label, u64::from(*target)));
         }
@@ -166,13 +218,18 @@ impl<'a> Decoder<'a> {
         let (relocation, addend) = relocation.split_once('+').unwrap_or((relocation, "0"));
         let addend = integer(addend)?;
         let (kind, half) = relocation.split_once('@')?;
-        let code = self.symbols.code.get(name).map(|index| address_of(*index));
-        let address = code.or_else(|| self.symbols.data.get(name).copied())?;
-        // The constant lies four bytes into its instruction.
-        let here = address_of(index) + 4;
+        let known = self.symbols.address(name);
+        let address = known.unwrap_or_else(|| self.external(name, location));
+        // A relative address counts from the instruction behind `s_getpc_b64`. What is added to it makes up for the
+        // bytes between there and the constant, which lies four bytes into its instruction.
+        let (start, between) = self.getpc;
+        let relative = |to: u64| {
+            let offset = addend.wrapping_sub(between + 4);
+            to.wrapping_add(offset).wrapping_sub(address_of(start))
+        };
         let value = match kind {
-            "rel32" => (address + addend).wrapping_sub(here),
-            "gotpcrel32" => (self.got_slot(name, address) + addend).wrapping_sub(here),
+            "rel32" => relative(address),
+            "gotpcrel32" => relative(self.got_slot(name, address)),
             "abs32" => address + addend,
             _ => return None,
         };
@@ -180,8 +237,19 @@ impl<'a> Decoder<'a> {
         Some(Operand::with_value(Kind::Constant, value & 0xffff_ffff))
     }
 
+    /// Returns an address for a function that the program does not have.
+    fn external(&mut self, name: &str, location: Location) -> u64 {
+        let known = self.externals.iter().position(|one| one.0 == name);
+        let at = known.unwrap_or_else(|| {
+            self.externals.push((name.to_owned(), location));
+            self.externals.len() - 1
+        });
+        address_of(self.count + at as u32)
+    }
+
     fn got_slot(&mut self, name: &str, address: u64) -> u64 {
-        let end = memory::DATA_ADDRESS + (self.program.data.len() + self.got_bytes.len()) as u64;
+        let start = self.program.data.len().next_multiple_of(8);
+        let end = memory::DATA_ADDRESS + (start + self.got_bytes.len()) as u64;
         *self.got.entry(name.to_owned()).or_insert_with(|| {
             self.got_bytes.extend(address.to_le_bytes());
             end
@@ -190,13 +258,23 @@ impl<'a> Decoder<'a> {
 }
 
 /// Returns `v_add_f32` for `v_add_f32_e64_dpp`, and removes the `dual_` of `v_dual_add_f32` and the `nc_` of
-/// `v_add_nc_u32`.
+/// `v_add_nc_u32`. Names of RDNA 4 become the older ones.
 fn base_name(mnemonic: &str) -> String {
     let mut name = mnemonic;
     for suffix in ["_dpp", "_sdwa", "_dpp8", "_e32", "_e64"] {
         name = name.strip_suffix(suffix).unwrap_or(name);
     }
-    name.replacen("v_dual_", "v_", 1).replacen("_nc_", "_", 1)
+    let name = name.replacen("v_dual_", "v_", 1).replacen("_nc_", "_", 1);
+    match &*name {
+        "s_add_co_ci_u32" => "s_addc_u32".into(),
+        "s_sub_co_ci_u32" => "s_subb_u32".into(),
+        "v_mad_co_u64_u32" => "v_mad_u64_u32".into(),
+        "v_mad_co_i64_i32" => "v_mad_i64_i32".into(),
+        _ if name.starts_with("s_add") || name.starts_with("s_sub") => {
+            name.replacen("_co_", "_", 1)
+        }
+        _ => name.replacen("_num_", "_", 1),
+    }
 }
 
 /// Splits a modifier such as `offset:16`, `vmcnt(0)` or `glc` into its name and value.
@@ -220,7 +298,9 @@ fn apply(
     let operands = &mut instruction.operands;
     let (got, wanted) = (operands.len(), entry.operands);
     match name {
-        "v_fmac_f32" | "v_fmac_f64" | "v_mac_f32" => operands.extend(operands.first().copied()),
+        "v_fmac_f32" | "v_fmac_f64" | "v_mac_f32" | "s_fmac_f32" => {
+            operands.extend(operands.first().copied())
+        }
         "v_cndmask_b32" if got == 3 => operands.push(Operand::new(Kind::Scalar, VCC, 2)),
         _ if name.starts_with("v_cmpx") && got == 2 => {
             operands.insert(0, Operand::new(Kind::Scalar, EXEC, 2));
@@ -306,21 +386,29 @@ fn apply(
     Ok(())
 }
 
-/// Sets the counts that a wait leaves: of global memory, LDS, and stores. A counter that it does not look at gets all
-/// ones.
+/// Sets the counts that a wait leaves: of global memory, LDS, stores, and loads into scalar registers. A counter that it
+/// does not look at gets all ones.
 fn waits(instruction: &mut Instruction, name: &str, modifiers: &Modifiers<'_>) {
-    const ONE_COUNTER: [&str; 3] = ["s_waitcnt_vmcnt", "s_waitcnt_lgkmcnt", "s_waitcnt_vscnt"];
-    if name == "s_waitcnt" {
-        let count = |name| modifiers.number(name).unwrap_or(u32::MAX);
-        instruction.extra = [count("vmcnt"), count("lgkmcnt"), u32::MAX, 0];
-    } else if let Some(at) = ONE_COUNTER.iter().position(|known| *known == name) {
-        let left = instruction
-            .operands
-            .last()
-            .map_or(0, |operand| operand.value as u32);
-        instruction.extra = [u32::MAX; 4];
-        instruction.extra[at] = left;
-    }
+    const NOTHING: u32 = u32::MAX;
+    let last = instruction.operands.last();
+    let left = last.map_or(0, |operand| operand.value as u32);
+    instruction.extra = match name {
+        "s_waitcnt" => {
+            let count = |name| modifiers.number(name).unwrap_or(NOTHING);
+            // One counter is for LDS and for loads into scalar registers.
+            let both = count("lgkmcnt");
+            [count("vmcnt"), both, NOTHING, both]
+        }
+        "s_waitcnt_vmcnt" | "s_wait_loadcnt" => [left, NOTHING, NOTHING, NOTHING],
+        "s_waitcnt_lgkmcnt" => [NOTHING, left, NOTHING, left],
+        "s_waitcnt_vscnt" | "s_wait_storecnt" => [NOTHING, NOTHING, left, NOTHING],
+        "s_wait_dscnt" => [NOTHING, left, NOTHING, NOTHING],
+        "s_wait_kmcnt" => [NOTHING, NOTHING, NOTHING, left],
+        // Two counts in one constant.
+        "s_wait_loadcnt_dscnt" => [left >> 8 & 63, left & 63, NOTHING, NOTHING],
+        "s_wait_storecnt_dscnt" => [NOTHING, left & 63, left >> 8 & 63, NOTHING],
+        _ => return,
+    };
 }
 
 /// Returns `WORD_1` as a shift and a number of bits.

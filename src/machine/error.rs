@@ -2,6 +2,10 @@
 
 use thiserror::Error;
 
+use crate::instruction::Space;
+use crate::mistake::Place;
+use crate::shadow::UseKind;
+
 /// An error in the text: it is not AMD GPU assembly that this crate can execute.
 #[derive(Debug, Error)]
 pub enum ParseError {
@@ -25,23 +29,25 @@ pub enum ParseError {
 /// The reason why an instruction could not be executed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Fault {
-    #[error("{what} of {bytes} bytes outside every buffer: lane {lane}, address {address:#x}")]
+    #[error("{} of {bytes} bytes outside every buffer: lane {lane}, address {address:#x}", access(*kind, Space::Global))]
     Unmapped {
-        what: &'static str,
+        kind: UseKind,
         lane: usize,
         address: u64,
         bytes: usize,
     },
     #[error(
-        "{what} of {bytes} bytes at byte {offset} of `{buffer}`, which has {length}: lane {lane}"
+        "{} of {} bytes at byte {} of `{}`, which has {}: lane {lane}",
+        access(*kind, place.space),
+        place.bytes,
+        place.offset,
+        place.array,
+        place.length
     )]
     OutOfBounds {
-        what: &'static str,
-        buffer: String,
+        kind: UseKind,
+        place: Place,
         lane: usize,
-        offset: i64,
-        length: usize,
-        bytes: usize,
     },
     #[error(
         "{register} is used, but the value that `{load}` ({place}) loads has not been waited for"
@@ -51,21 +57,28 @@ pub enum Fault {
         load: String,
         place: String,
     },
-    #[error(
-        "lane {lane} of wave {} {did} LDS byte {address}, which wave {} {other_did} at {place} (`{instruction}`): no barrier is between them",
-        wave + 1,
-        other + 1
-    )]
-    Race {
-        address: usize,
-        lane: usize,
-        wave: u32,
-        did: &'static str,
-        other: u32,
-        other_did: &'static str,
-        instruction: String,
+    #[error("{waiting} threads wait at a barrier that {missing} threads do not reach")]
+    BarrierMissed {
+        waiting: u32,
+        missing: u32,
+        /// Number of one thread that does not reach it.
+        thread: u32,
+    },
+    #[error("threads of a workgroup wait at two barriers, the other one at {place}")]
+    TwoBarriers {
+        /// Index of the other barrier.
+        other_pc: u32,
         place: String,
     },
+    #[error("lane {lane} calls `{name}`, which is not in the program")]
+    Called {
+        name: String,
+        lane: usize,
+        /// The first four registers of the lane, which hold the first arguments.
+        arguments: [u32; 4],
+    },
+    #[error("lane {lane} traps")]
+    Trap { lane: usize },
     #[error("a jump to {0:#x}, where there is no instruction")]
     BadJump(u64),
     #[error(
@@ -76,22 +89,29 @@ pub enum Fault {
     Unsupported(String),
 }
 
+/// Returns `a load`, `an LDS store` and the like.
+fn access(kind: UseKind, space: Space) -> &'static str {
+    match (space, kind) {
+        (Space::Scratch, _) => "an access",
+        (Space::Lds, UseKind::Read) => "an LDS load",
+        (Space::Lds, UseKind::Write) => "an LDS store",
+        (Space::Lds, UseKind::Atomic) => "an LDS atomic",
+        (_, UseKind::Read) => "a load",
+        (_, UseKind::Write) => "a store",
+        (_, UseKind::Atomic) => "an atomic",
+    }
+}
+
 impl Fault {
-    pub(crate) fn out_of_bounds(
-        what: &'static str,
-        buffer: &str,
-        lane: usize,
-        offset: i64,
-        [length, bytes]: [usize; 2],
-    ) -> Box<Fault> {
-        Box::new(Fault::OutOfBounds {
-            what,
-            buffer: buffer.to_owned(),
-            lane,
-            offset,
-            length,
-            bytes,
-        })
+    /// Returns the lane that made the mistake, if one did.
+    pub fn lane(&self) -> Option<usize> {
+        match self {
+            Fault::Unmapped { lane, .. }
+            | Fault::OutOfBounds { lane, .. }
+            | Fault::Called { lane, .. }
+            | Fault::Trap { lane } => Some(*lane),
+            _ => None,
+        }
     }
 }
 
@@ -108,6 +128,8 @@ pub struct ExecutionError {
     pub workgroup: [u32; 3],
     /// Number of the wave, from 0. Messages count from 1.
     pub wave: u32,
+    /// The thread that made the mistake, or the first one of the wave that takes part.
+    pub thread: [u32; 3],
 }
 
 /// An error of a launch: it does not fit the program, or its execution failed.

@@ -6,6 +6,7 @@ use crate::core::Core;
 use crate::error::Fault;
 use crate::operand::Operand;
 use crate::program::Location;
+use crate::shadow::UseKind;
 
 /// Executes one instruction for one wave.
 pub(crate) type Run = fn(&mut Core<'_>, &Instruction) -> Result<(), Box<Fault>>;
@@ -104,9 +105,22 @@ pub(crate) struct MemoryOp {
     pub pair: u16,
     pub flat: bool,
     pub buffer: bool,
+    /// True for a load or store that is atomic between workgroups.
+    pub is_coherent: bool,
+    /// True if the compiler saves a register, or loads it again.
+    pub is_spill: bool,
 }
 
 impl MemoryOp {
+    /// Returns what a lane does, and whether it is atomic.
+    pub fn use_kind(&self) -> (UseKind, bool) {
+        match self.kind {
+            MemoryKind::Load => (UseKind::Read, self.is_coherent),
+            MemoryKind::Store => (UseKind::Write, self.is_coherent),
+            MemoryKind::Atomic(_) => (UseKind::Atomic, true),
+        }
+    }
+
     pub fn stores(&self) -> bool {
         !matches!(self.kind, MemoryKind::Load)
     }
@@ -150,6 +164,8 @@ pub struct Instruction {
     pub name: String,
     pub group: Group,
     pub location: Location,
+    /// True if a barrier of the wave comes before it, which takes no instruction.
+    pub(crate) is_after_wave_barrier: bool,
     /// Registers and constants, destinations first.
     pub operands: Vec<Operand>,
     /// Number of operands that the instruction writes. They come first.
@@ -182,6 +198,11 @@ impl Instruction {
                     | (MemoryKind::Atomic(_), MemoryKind::Atomic(_))
             )
         })
+    }
+
+    /// Returns whether a wave waits here for the others of its workgroup.
+    pub fn is_barrier(&self) -> bool {
+        matches!(&*self.name, "s_barrier" | "s_barrier_wait")
     }
 
     /// Returns what the instruction does to memory, if it reaches any.

@@ -1,49 +1,51 @@
-//! Local memory of a workgroup (LDS): its bytes, and the waves that used each word since a barrier.
+//! Local memory of a workgroup (LDS): its arrays, its bytes, and the last uses of each word.
 
 use crate::error::Fault;
-use crate::program::Program;
-use crate::wave::{UNWRITTEN, Wave};
+use crate::instruction::Space;
+use crate::mistake::Place;
+use crate::order::{Order, Use};
+use crate::shadow::{Clash, Shadow, UseKind};
+use crate::wave::UNWRITTEN;
 
-/// Last uses of one word of four bytes. Waves count from 1; 0 means no wave. Times are counts of barriers.
-#[derive(Clone, Copy, Debug)]
-struct Use {
-    writer: u32,
-    written_at: u32,
-    written_by: u32,
-    read_at: u32,
-    /// The last reader, and the last one before it that is another wave: wave and instruction.
-    readers: [(u32, u32); 2],
+/// An array in LDS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalArray {
+    /// Empty if the launch sets its size.
+    pub name: String,
+    /// First byte in LDS.
+    pub address: usize,
+    pub bytes: usize,
+    /// Bytes of an element.
+    pub element: usize,
 }
 
-/// The writer of a word that an atomic operation changed.
-const ATOMIC: u32 = u32::MAX;
-
-/// A time at which nothing is found to be a race.
-const NEVER: u32 = u32::MAX;
-
-const UNUSED: Use = Use {
-    writer: 0,
-    written_at: NEVER,
-    written_by: 0,
-    read_at: NEVER,
-    readers: [(0, 0); 2],
-};
+impl LocalArray {
+    /// Returns how many bytes lie between the array and an address.
+    fn distance(&self, address: i64) -> i64 {
+        let (start, end) = (
+            self.address as i64,
+            (self.address + self.bytes.max(1)) as i64,
+        );
+        (start - address).max(address + 1 - end).max(0)
+    }
+}
 
 #[derive(Clone, Debug, Default)]
 pub struct Lds {
     pub bytes: Vec<u8>,
-    uses: Vec<Use>,
-    /// True if two waves that use a word without a barrier between them end the execution.
-    pub(crate) finds_races: bool,
+    /// Without any, all of LDS is one array.
+    arrays: Vec<LocalArray>,
+    shadow: Shadow,
 }
 
 impl Lds {
-    pub(crate) fn new(bytes: usize, finds_races: bool) -> Lds {
-        let words = bytes.div_ceil(4);
+    pub(crate) fn new(bytes: usize, arrays: &[LocalArray]) -> Lds {
+        let end = arrays.iter().map(|array| array.address + array.bytes).max();
+        let words = end.unwrap_or(bytes).div_ceil(4);
         Lds {
             bytes: (0..words).flat_map(|_| UNWRITTEN.to_le_bytes()).collect(),
-            uses: vec![UNUSED; words],
-            finds_races,
+            arrays: arrays.to_vec(),
+            shadow: Shadow::new(4 * words, false),
         }
     }
 
@@ -55,128 +57,64 @@ impl Lds {
 
     /// Returns whether a wave wrote the word.
     pub fn is_written(&self, index: usize) -> bool {
-        self.uses.get(index).is_some_and(|word| word.writer != 0)
+        self.shadow.is_written(index)
     }
 
-    fn check(
-        &self,
-        what: &'static str,
-        lane: usize,
-        address: usize,
-        bytes: usize,
-    ) -> Result<(), Box<Fault>> {
-        if address + bytes <= self.bytes.len() {
-            return Ok(());
+    /// Returns the array to which an address belongs, or which it misses by the least.
+    pub(crate) fn place(&self, address: usize, bytes: usize) -> Place {
+        let at = address as i64;
+        let nearest = self.arrays.iter().min_by_key(|array| array.distance(at));
+        let (array, start, length, element) = match nearest {
+            Some(array) => (
+                array.name.clone(),
+                array.address,
+                array.bytes,
+                array.element,
+            ),
+            None => ("LDS".into(), 0, self.bytes.len(), 4),
+        };
+        Place {
+            space: Space::Lds,
+            array,
+            offset: at - start as i64,
+            bytes,
+            length,
+            element,
         }
-        let sizes = [self.bytes.len(), bytes];
-        Err(Fault::out_of_bounds(
-            what,
-            "LDS",
-            lane,
-            address as i64,
-            sizes,
-        ))
     }
 
-    /// Returns the bytes, and whether one of them was never written.
+    /// Returns the bytes, if they lie in one array.
     #[inline(always)]
-    pub(crate) fn load(
+    pub(crate) fn bytes(
         &mut self,
-        program: &Program,
-        wave: &Wave,
+        kind: UseKind,
         lane: usize,
         address: usize,
         bytes: usize,
-    ) -> Result<(&[u8], bool), Box<Fault>> {
-        self.check("an LDS load", lane, address, bytes)?;
-        let (me, now, pc) = (wave.index + 1, wave.barriers, wave.pc);
-        let mut unwritten_error = false;
-        let words = address / 4..(address + bytes).div_ceil(4);
-        for (word, used) in words.clone().zip(&mut self.uses[words]) {
-            unwritten_error |= used.writer == 0;
-            if used.written_at == now && used.writer != me && self.finds_races {
-                let other = (used.writer, "wrote", used.written_by);
-                return Err(race(program, word * 4, lane, (me, "reads"), other));
-            }
-            let before = match used.readers {
-                _ if used.read_at != now => (0, 0),
-                [last, before] if last.0 == me => before,
-                [last, _] => last,
-            };
-            (used.read_at, used.readers) = (now, [(me, pc), before]);
+    ) -> Result<&mut [u8], Box<Fault>> {
+        let end = address + bytes;
+        let is_inside = match &*self.arrays {
+            [] => end <= self.bytes.len(),
+            arrays => arrays
+                .iter()
+                .any(|array| array.address <= address && end <= array.address + array.bytes),
+        };
+        if !is_inside {
+            let place = self.place(address, bytes);
+            return Err(Box::new(Fault::OutOfBounds { kind, place, lane }));
         }
-        Ok((&self.bytes[address..address + bytes], unwritten_error))
+        Ok(&mut self.bytes[address..end])
     }
 
-    #[inline(always)]
-    pub(crate) fn store(
+    #[inline]
+    pub(crate) fn touch(
         &mut self,
-        program: &Program,
-        wave: &Wave,
-        lane: usize,
-        address: usize,
-        value: &[u8],
-    ) -> Result<(), Box<Fault>> {
-        self.check("an LDS store", lane, address, value.len())?;
-        let (me, now, pc) = (wave.index + 1, wave.barriers, wave.pc);
-        let end = address + value.len();
-        let changes = self.bytes[address..end] != *value;
-        let words = address / 4..end.div_ceil(4);
-        for (word, used) in words.clone().zip(&mut self.uses[words]) {
-            // Waves may write the same value to one word, or write parts of one word.
-            let whole = value.len() >= 4;
-            if self.finds_races && changes && whole {
-                if used.written_at == now && used.writer != me {
-                    let other = (used.writer, "wrote", used.written_by);
-                    return Err(race(program, word * 4, lane, (me, "writes"), other));
-                }
-                let mut readers = used.readers.iter().filter(|_| used.read_at == now);
-                if let Some((reader, pc)) = readers.find(|one| one.0 != 0 && one.0 != me) {
-                    let other = (*reader, "read", *pc);
-                    return Err(race(program, word * 4, lane, (me, "writes"), other));
-                }
-            }
-            (used.writer, used.written_at, used.written_by) = (me, now, pc);
-        }
-        self.bytes[address..end].copy_from_slice(value);
-        Ok(())
-    }
-
-    /// Returns the bytes that an atomic operation changes, and whether one of them was never written. Atomic operations
-    /// need no order among waves.
-    pub(crate) fn atomic(
-        &mut self,
-        lane: usize,
         address: usize,
         bytes: usize,
-    ) -> Result<(&mut [u8], bool), Box<Fault>> {
-        self.check("an LDS atomic", lane, address, bytes)?;
-        let mut unwritten_error = false;
-        for used in &mut self.uses[address / 4..(address + bytes).div_ceil(4)] {
-            unwritten_error |= used.writer == 0;
-            (used.writer, used.written_at) = (ATOMIC, NEVER);
-        }
-        Ok((&mut self.bytes[address..address + bytes], unwritten_error))
+        kind: UseKind,
+        now: &Use,
+        order: &Order,
+    ) -> Option<(usize, Clash)> {
+        self.shadow.touch(address, bytes, kind, now, order)
     }
-}
-
-fn race(
-    program: &Program,
-    address: usize,
-    lane: usize,
-    (wave, did): (u32, &'static str),
-    (other, other_did, pc): (u32, &'static str, u32),
-) -> Box<Fault> {
-    // The program counter already points behind the instruction while it runs.
-    let instruction = program.instructions.get(pc.saturating_sub(1) as usize);
-    Box::new(Fault::Race {
-        address,
-        lane,
-        wave: wave - 1,
-        did,
-        other: other - 1,
-        other_did,
-        instruction: instruction.map_or_else(String::new, |one| one.text.clone()),
-        place: instruction.map_or_else(String::new, |one| program.place(one.location)),
-    })
 }

@@ -3,10 +3,11 @@
 //! The input is assembly (`clang++ -S` with `-gline-tables-only` for source lines) for gfx90a, gfx942 (waves of 64
 //! lanes) or gfx1100 (waves of 32). [`Program::parse`] decodes it once. A [`Machine`] executes a [`Launch`] workgroup
 //! by workgroup and wave by wave; waves take turns at barriers. Registers, EXEC, VCC, LDS, scratch and the counters of
-//! `s_waitcnt` are modelled. Memory is a set of buffers with checked bounds. A mistake ends the launch as a [`Fault`]
-//! with the instruction and its source line. A mistake is one of these: an access outside a buffer, a register that is
-//! used before a wait for its load, two waves in one word of LDS with no barrier between them, or a kernel that does
-//! not end.
+//! `s_waitcnt` are modelled. Memory is a set of buffers with checked bounds. A [`Fault`] ends the launch and names the
+//! instruction, its source line and a thread: an access outside a buffer, a register that is used before a wait for its
+//! load, a barrier that some threads do not reach, or a kernel that does not end. A [`Mistake`] is kept and ends nothing:
+//! a race, a read of memory that was never written, a value taken from a lane that takes no part. [`Checks`] says what a
+//! launch is checked for.
 //!
 //! An [`Observer`] gets every executed instruction. [`Summary`] counts them by instruction, source line and group.
 //! [`History`] keeps the steps of one workgroup and goes forward and back through them.
@@ -73,10 +74,13 @@ mod instruction;
 mod lds;
 mod machine;
 mod memory;
+mod mistake;
 mod observe;
 mod operand;
+mod order;
 mod parse;
 mod program;
+mod shadow;
 mod summary;
 mod table;
 mod wave;
@@ -84,12 +88,15 @@ mod wave;
 pub use error::{ExecutionError, Fault, LaunchError, ParseError};
 pub use history::{History, Record};
 pub use instruction::{Group, Instruction, Space};
-pub use lds::Lds;
+pub use lds::{Lds, LocalArray};
 pub use machine::{Argument, BUDGET, Launch, Machine};
 pub use memory::{Buffer, BufferId, Memory};
+pub use mistake::{Mistake, MistakeKind, Place};
 pub use observe::{Access, AccessFigures, Observer, Step, bank_rivals};
 pub use operand::{EXEC, Kind, M0, Operand, VCC};
+pub use order::Checks;
 pub use program::{Kernel, Location, Parameter, Program};
+pub use shadow::UseKind;
 pub use summary::{Count, Summary};
 pub use table::MatrixPart;
 pub use wave::{Status, UNWRITTEN, Wave};

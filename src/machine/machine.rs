@@ -1,11 +1,15 @@
 //! Launches a kernel: arguments, workgroups, waves, barriers.
 
-use crate::core::Core;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::core::{Core, thread_at};
 use crate::error::{ExecutionError, Fault, LaunchError};
-use crate::lds::Lds;
+use crate::lds::{Lds, LocalArray};
 use crate::memory::{BufferId, Memory};
+use crate::mistake::{Mistake, Mistakes};
 use crate::observe::{Access, Observer, Step};
-use crate::operand::{EXEC, Kind, Operand};
+use crate::operand::{EXEC, Kind, Operand, TTMP};
+use crate::order::{Checks, Order};
 use crate::program::{Kernel, Program};
 use crate::wave::{Status, Wave};
 
@@ -42,12 +46,15 @@ pub struct Launch<'a> {
     /// Bytes of LDS that the launch requests besides the kernel's fixed size.
     pub dynamic_lds: usize,
     pub arguments: Vec<Argument>,
+    /// The arrays of the kernel in LDS, if they are known. Accesses have to stay inside one of them.
+    pub local_arrays: Vec<LocalArray>,
     /// Number of instructions after which the machine gives up a launch that does not end.
     pub budget: u64,
-    /// True if two waves that use a word of LDS with no barrier between them end the launch.
-    pub finds_races: bool,
+    pub checks: Checks,
     /// True if an instruction that uses a register before a wait for its load ends the launch.
     pub checks_waits: bool,
+    /// Counts workgroups that are done.
+    pub progress: Option<&'a AtomicU64>,
 }
 
 impl<'a> Launch<'a> {
@@ -63,9 +70,11 @@ impl<'a> Launch<'a> {
             block,
             dynamic_lds: 0,
             arguments,
+            local_arrays: vec![],
             budget: BUDGET,
-            finds_races: true,
+            checks: Checks::default(),
             checks_waits: true,
+            progress: None,
         }
     }
 }
@@ -77,6 +86,8 @@ pub struct Machine<'a> {
     pub memory: Memory,
     /// Number of wave instructions executed so far, over all launches.
     pub executed: u64,
+    order: Order,
+    mistakes: Mistakes,
 }
 
 impl<'a> Machine<'a> {
@@ -85,14 +96,21 @@ impl<'a> Machine<'a> {
             program,
             memory,
             executed: 0,
+            order: Order::new(program.wave_size),
+            mistakes: Mistakes::default(),
         }
     }
 
-    /// Executes every workgroup, one after the other.
+    /// Returns the mistakes that did not end a launch, each pair of instructions once.
+    pub fn mistakes(&self) -> &[Mistake] {
+        self.mistakes.all()
+    }
+
+    /// Executes every workgroup, one after the other. Mistakes that do not end it are in [`Machine::mistakes`].
     ///
     /// # Errors
     /// Fails if the launch does not fit the kernel. Also fails if an instruction does: memory that does not exist, a
-    /// missing wait or barrier, or a kernel that does not end.
+    /// missing wait, a barrier that some threads do not reach, or a kernel that does not end.
     pub fn run<O: Observer>(
         &mut self,
         launch: &Launch<'_>,
@@ -111,24 +129,48 @@ impl<'a> Machine<'a> {
                 launch.block, launch.grid
             )));
         }
-        let lds_bytes = kernel.lds_bytes + launch.dynamic_lds;
+        let lds_bytes = match &*launch.local_arrays {
+            [] => kernel.lds_bytes + launch.dynamic_lds,
+            arrays => arrays.iter().map(|array| array.bytes).sum(),
+        };
         if lds_bytes > 64 << 10 {
             return Err(wrong(format!(
                 "{lds_bytes} bytes of LDS, and a workgroup has 65536"
             )));
         }
         let arguments = self.arguments(kernel, launch).map_err(wrong)?;
+        let is_tracked = launch.checks == Checks::Threads;
         let pointers = self
             .memory
-            .prepare(arguments, packet(launch), &self.program.data);
+            .prepare(arguments, packet(launch), self.program, is_tracked);
+        self.order.begin_launch(launch.checks);
+        let done = self.run_workgroups(kernel, launch, pointers, observer);
+        self.mistakes.settle(|_| true);
+        done
+    }
+
+    fn run_workgroups<O: Observer>(
+        &mut self,
+        kernel: &Kernel,
+        launch: &Launch<'_>,
+        pointers: [u64; 2],
+        observer: &mut O,
+    ) -> Result<(), LaunchError> {
         let budget = self.executed.saturating_add(launch.budget);
         let [width, height, depth] = launch.grid;
         for z in 0..depth {
             for y in 0..height {
                 for x in 0..width {
+                    self.order.begin_workgroup();
                     let mut group =
                         Workgroup::new(self.program, kernel, launch, [x, y, z], pointers);
-                    group.run(self, launch, budget, observer)?;
+                    let done = group.run(self, launch, budget, observer);
+                    // Only global memory can still be written by another workgroup.
+                    self.mistakes.settle(|(space, _)| *space != 0);
+                    done?;
+                    if let Some(progress) = launch.progress {
+                        progress.fetch_add(1, Ordering::Relaxed);
+                    }
                 }
             }
         }
@@ -224,22 +266,17 @@ impl<'a> Workgroup<'a> {
         let waves = (0..threads.div_ceil(lanes as u32)).map(|index| {
             let mut wave = Wave::new(index, lanes, rows, kernel.scratch_bytes + stack);
             wave.pc = kernel.entry;
+            if launch.checks == Checks::Threads {
+                wave.is_scratch_written = vec![false; wave.scratch.len()];
+            }
             set_scalars(&mut wave, kernel, number, pointers);
             let first = index * lanes as u32;
             let active = (threads - first).min(lanes as u32);
-            wave.set_mask(
-                &Operand::new(Kind::Scalar, EXEC, 2),
-                u64::MAX >> (64 - active),
-            );
+            wave.started = u64::MAX >> (64 - active);
+            wave.set_mask(&Operand::new(Kind::Scalar, EXEC, 2), wave.started);
             let dimensions = kernel.directive("system_vgpr_workitem_id");
             for (lane, word) in wave.vector_mut(0).iter_mut().enumerate() {
-                let thread = first + lane as u32;
-                let [width, height, _] = launch.block;
-                let (x, y, z) = (
-                    thread % width,
-                    thread / width % height,
-                    thread / width / height,
-                );
+                let [x, y, z] = thread_at(launch.block, first + lane as u32);
                 // The word packs up to three numbers of ten bits, as many as the kernel asked for.
                 let y = if dimensions >= 1 { y << 10 } else { 0 };
                 let z = if dimensions >= 2 { z << 20 } else { 0 };
@@ -251,7 +288,7 @@ impl<'a> Workgroup<'a> {
             program,
             number,
             waves: waves.collect(),
-            lds: Lds::new(kernel.lds_bytes + launch.dynamic_lds, launch.finds_races),
+            lds: Lds::new(kernel.lds_bytes + launch.dynamic_lds, &launch.local_arrays),
         }
     }
 
@@ -268,18 +305,22 @@ impl<'a> Workgroup<'a> {
         let mut access = Access::default();
         let mut waited = vec![];
         loop {
-            for wave in &mut self.waves {
+            for index in 0..self.waves.len() {
+                let wave = &mut self.waves[index];
                 let program = self.program;
                 let mut turn = TURN;
+                let mut previous = wave.pc;
                 while wave.status == Status::Running && turn > 0 {
                     turn -= 1;
                     let pc = wave.pc;
-                    let Some(instruction) = program.instructions.get(pc as usize) else {
-                        let fault = Fault::BadJump(u64::from(pc) * 8);
-                        return Err(located(program, fault, pc, self.number, wave.index).into());
-                    };
                     let exec = wave.exec();
+                    let Some(instruction) = program.instructions.get(pc as usize) else {
+                        let fault = Box::new(Fault::BadJump(u64::from(pc) * 8));
+                        return Err(self.located(launch, fault, pc, index, exec).into());
+                    };
                     wave.pc += 1;
+                    let meetings = u8::from(instruction.is_after_wave_barrier);
+                    wave.meetings = wave.meetings.wrapping_add(meetings);
                     machine.executed += 1;
                     if O::ACTIVE {
                         access.clear();
@@ -293,6 +334,10 @@ impl<'a> Workgroup<'a> {
                         access: O::ACTIVE.then_some(&mut access),
                         waited: &mut waited,
                         steps: machine.executed,
+                        order: &mut machine.order,
+                        mistakes: &mut machine.mistakes,
+                        workgroup: self.number,
+                        block: launch.block,
                     };
                     let done = if machine.executed > budget {
                         Err(Box::new(Fault::Endless(launch.budget)))
@@ -300,8 +345,12 @@ impl<'a> Workgroup<'a> {
                         execute(&mut core, instruction, launch.checks_waits)
                     };
                     if let Err(fault) = done {
-                        return Err(located(program, *fault, pc, self.number, wave.index).into());
+                        // Traps of several lines may be merged. The branch to it still has its line.
+                        let is_trap = matches!(*fault, Fault::Trap { .. });
+                        let pc = if is_trap { previous } else { pc };
+                        return Err(self.located(launch, fault, pc, index, exec).into());
                     }
+                    previous = pc;
                     if O::ACTIVE {
                         observer.step(&Step {
                             program,
@@ -321,21 +370,89 @@ impl<'a> Workgroup<'a> {
             if self.waves.iter().any(|wave| wave.status == Status::Running) {
                 continue;
             }
-            // A barrier waits for the waves that have not ended.
-            let waiting = self
-                .waves
-                .iter_mut()
-                .filter(|wave| wave.status == Status::AtBarrier);
-            let mut released = 0;
-            for wave in waiting {
-                wave.status = Status::Running;
-                wave.barriers += 1;
-                released += 1;
-            }
-            if released == 0 {
+            if self.waves.iter().all(|wave| wave.status == Status::Ended) {
                 return Ok(());
             }
+            if launch.checks == Checks::Threads
+                && let Some((fault, pc, index)) = self.missed_barrier()
+            {
+                let exec = self.waves[index].exec();
+                return Err(self
+                    .located(launch, Box::new(fault), pc, index, exec)
+                    .into());
+            }
+            // On hardware, a barrier waits for the waves that have not ended.
+            machine.order.pass_barrier();
+            let waiting = self.waves.iter_mut();
+            for wave in waiting.filter(|wave| wave.status == Status::AtBarrier) {
+                wave.status = Status::Running;
+                wave.barriers += 1;
+                wave.meetings = 0;
+            }
         }
+    }
+
+    /// Finds threads that do not come to the barrier at which others wait. No wave is running.
+    fn missed_barrier(&self) -> Option<(Fault, u32, usize)> {
+        let barrier = |wave: &Wave| wave.pc - 1;
+        let mut waves = (0..).zip(&self.waves);
+        let (first_index, first) = waves.find(|(_, wave)| wave.status == Status::AtBarrier)?;
+        let (mut waiting, mut missing, mut gone) = (0, 0, None);
+        for (index, wave) in (0..).zip(&self.waves) {
+            let is_there = wave.status == Status::AtBarrier;
+            let location = |wave: &Wave| self.program.location(barrier(wave));
+            if is_there && location(wave) != location(first) {
+                let fault = Fault::TwoBarriers {
+                    other_pc: barrier(wave),
+                    place: self.program.place(location(wave)),
+                };
+                return Some((fault, barrier(first), index));
+            }
+            let here = if is_there {
+                wave.exec() & wave.started
+            } else {
+                0
+            };
+            let left = wave.started & !here;
+            waiting += here.count_ones();
+            missing += left.count_ones();
+            let lane = (left != 0).then(|| left.trailing_zeros());
+            gone = gone.or(lane.map(|lane| index as u32 * wave.lanes as u32 + lane));
+        }
+        let thread = gone?;
+        let fault = Fault::BarrierMissed {
+            waiting,
+            missing,
+            thread,
+        };
+        Some((fault, barrier(first), first_index))
+    }
+
+    fn located(
+        &self,
+        launch: &Launch<'_>,
+        fault: Box<Fault>,
+        pc: u32,
+        index: usize,
+        exec: u64,
+    ) -> Box<ExecutionError> {
+        let (program, wave) = (self.program, &self.waves[index]);
+        let instruction = program.instructions.get(pc as usize);
+        let first = exec.trailing_zeros() as usize % wave.lanes;
+        let lane = fault.lane().unwrap_or(first) as u32;
+        let thread = match &*fault {
+            Fault::BarrierMissed { thread, .. } => *thread,
+            _ => wave.index * wave.lanes as u32 + lane,
+        };
+        Box::new(ExecutionError {
+            fault: *fault,
+            instruction: instruction.map_or_else(String::new, |one| one.text.clone()),
+            place: program.place(program.location(pc)),
+            pc,
+            workgroup: self.number,
+            wave: wave.index,
+            thread: thread_at(launch.block, thread),
+        })
     }
 }
 
@@ -355,24 +472,6 @@ fn execute(
         None => (instruction.run)(core, instruction),
         Some(special) => core.run_special(instruction, special),
     }
-}
-
-fn located(
-    program: &Program,
-    fault: Fault,
-    pc: u32,
-    workgroup: [u32; 3],
-    wave: u32,
-) -> Box<ExecutionError> {
-    let instruction = program.instructions.get(pc as usize);
-    Box::new(ExecutionError {
-        fault,
-        instruction: instruction.map_or_else(String::new, |one| one.text.clone()),
-        place: instruction.map_or_else(String::new, |one| program.place(one.location)),
-        pc,
-        workgroup,
-        wave,
-    })
 }
 
 /// Sets scalar registers as the command processor does, in the order that the guide of LLVM's AMDGPU back end gives.
@@ -407,4 +506,8 @@ fn set_scalars(wave: &mut Wave, kernel: &Kernel, number: [u32; 3], [arguments, p
     }
     // The offset of the wave's private memory, which is empty here.
     wave.scalars[next & 127] = 0;
+    // RDNA 4 has the numbers of the workgroup in registers of the trap handler.
+    let ttmp = |number: u16| usize::from(TTMP + number);
+    wave.scalars[ttmp(9)] = number[0];
+    wave.scalars[ttmp(7)] = number[1] | number[2] << 16;
 }

@@ -2,6 +2,12 @@
 
 use crate::core::unsupported;
 use crate::error::Fault;
+use crate::instruction::Space;
+use crate::mistake::Place;
+use crate::order::{Order, Use};
+use crate::program::{Program, Variable};
+use crate::shadow::{Clash, Shadow, UseKind};
+use crate::wave::UNWRITTEN;
 
 /// Number of address bits per buffer: buffer `n`, counted from 1, begins at `n << SPAN`.
 const SPAN: u32 = 38;
@@ -21,7 +27,9 @@ const fn address_of(index: usize) -> u64 {
 pub struct Buffer {
     pub name: String,
     pub bytes: Vec<u8>,
-    pub(crate) read_only: bool,
+    read_only: bool,
+    is_filled: bool,
+    shadow: Option<Shadow>,
 }
 
 impl Buffer {
@@ -43,6 +51,8 @@ pub struct BufferId(usize);
 #[derive(Clone, Debug)]
 pub struct Memory {
     buffers: Vec<Buffer>,
+    /// The variables of the module.
+    variables: Vec<Variable>,
 }
 
 impl Default for Memory {
@@ -62,9 +72,12 @@ impl Memory {
             name: name.into(),
             bytes: vec![],
             read_only: name != own[DATA],
+            is_filled: true,
+            shadow: None,
         });
         Memory {
             buffers: buffers.into(),
+            variables: vec![],
         }
     }
 
@@ -74,8 +87,17 @@ impl Memory {
             name: name.into(),
             bytes,
             read_only: false,
+            is_filled: true,
+            shadow: None,
         });
         BufferId(self.buffers.len() - 1)
+    }
+
+    /// Adds a buffer of words that nothing has written. Each holds a NaN that is easy to recognise.
+    pub fn add_unwritten(&mut self, name: impl Into<String>, words: usize) -> BufferId {
+        let id = self.add_words(name, &vec![UNWRITTEN; words]);
+        self.buffers[id.0].is_filled = false;
+        id
     }
 
     pub fn add_words(&mut self, name: impl Into<String>, words: &[u32]) -> BufferId {
@@ -104,46 +126,110 @@ impl Memory {
         address_of(id.0)
     }
 
-    pub(crate) fn prepare(&mut self, arguments: Vec<u8>, packet: Vec<u8>, data: &[u8]) -> [u64; 2] {
+    /// Returns the index of the instruction that wrote a word of a buffer last, if launches were checked.
+    pub fn writer(&self, id: BufferId, word: usize) -> Option<u32> {
+        self.buffers[id.0].shadow.as_ref()?.writer(word)
+    }
+
+    /// Returns whether the host or a launch that was checked wrote the word.
+    pub fn is_written(&self, id: BufferId, word: usize) -> bool {
+        let buffer = &self.buffers[id.0];
+        let shadow = buffer.shadow.as_ref();
+        shadow.map_or(buffer.is_filled, |shadow| shadow.is_written(word))
+    }
+
+    /// Sets the segments of a launch. Variables of the module keep what earlier launches left in them.
+    pub(crate) fn prepare(
+        &mut self,
+        arguments: Vec<u8>,
+        packet: Vec<u8>,
+        program: &Program,
+        is_tracked: bool,
+    ) -> [u64; 2] {
         self.buffers[ARGUMENTS].bytes = arguments;
         self.buffers[PACKET].bytes = packet;
-        data.clone_into(&mut self.buffers[DATA].bytes);
+        if self.buffers[DATA].bytes.len() != program.data.len() {
+            program.data.clone_into(&mut self.buffers[DATA].bytes);
+            program.variables.clone_into(&mut self.variables);
+        }
+        for buffer in self.buffers.iter_mut().filter(|buffer| !buffer.read_only) {
+            if is_tracked && buffer.shadow.is_none() {
+                buffer.shadow = Some(Shadow::new(buffer.bytes.len(), buffer.is_filled));
+            }
+        }
         [ARGUMENTS, PACKET].map(address_of)
+    }
+
+    /// Returns the index of the buffer that an address belongs to or misses by less than half a span, and the offset.
+    #[inline(always)]
+    fn find(&self, address: u64) -> Option<(usize, i64)> {
+        let below = 1 << (SPAN - 1);
+        let index = (address.wrapping_add(below) >> SPAN).wrapping_sub(1) as usize;
+        let offset = address.wrapping_sub(address_of(index)).cast_signed();
+        (index < self.buffers.len()).then_some((index, offset))
     }
 
     /// Finds the buffer's index and the offset in it.
     #[inline(always)]
     fn place(
         &self,
-        what: &'static str,
+        kind: UseKind,
         lane: usize,
         address: u64,
         bytes: usize,
     ) -> Result<(usize, usize), Box<Fault>> {
-        // An address slightly below a buffer belongs to it.
-        let below = 1 << (SPAN - 1);
-        let index = (address.wrapping_add(below) >> SPAN).wrapping_sub(1) as usize;
-        let Some(buffer) = self.buffers.get(index) else {
+        let Some((index, offset)) = self.find(address) else {
             return Err(Box::new(Fault::Unmapped {
-                what,
+                kind,
                 lane,
                 address,
                 bytes,
             }));
         };
-        let offset = address.wrapping_sub(address_of(index)).cast_signed();
-        let length = buffer.bytes.len();
-        if offset < 0 || offset as usize + bytes > length {
-            let sizes = [length, bytes];
-            return Err(Fault::out_of_bounds(
-                what,
-                &buffer.name,
-                lane,
-                offset,
-                sizes,
-            ));
+        let length = self.buffers[index].bytes.len();
+        let is_outside = offset < 0 || offset as usize + bytes > length;
+        if is_outside || (index == DATA && self.leaves_variable(offset as usize, bytes)) {
+            let place = self.described(index, offset, bytes);
+            return Err(Box::new(Fault::OutOfBounds { kind, place, lane }));
         }
         Ok((index, offset as usize))
+    }
+
+    /// Returns the last variable of the module that begins at or before an offset.
+    fn variable(&self, offset: usize) -> Option<&Variable> {
+        let after = self.variables.partition_point(|one| one.offset <= offset);
+        self.variables.get(after.checked_sub(1)?)
+    }
+
+    /// Returns whether bytes of the module's data belong to no variable, or to more than one. What lies behind the last
+    /// one is the linker's.
+    #[cold]
+    fn leaves_variable(&self, offset: usize, bytes: usize) -> bool {
+        let is_last = |one: &Variable| Some(one) == self.variables.last();
+        self.variable(offset).is_some_and(|one| {
+            let end = one.offset + one.bytes;
+            offset + bytes > end && !(is_last(one) && offset >= end)
+        })
+    }
+
+    fn described(&self, index: usize, offset: i64, bytes: usize) -> Place {
+        let buffer = &self.buffers[index];
+        let variable = match (index, usize::try_from(offset)) {
+            (DATA, Ok(offset)) => self.variable(offset),
+            _ => None,
+        };
+        let (array, start, length) = match variable {
+            Some(variable) => (&variable.symbol, variable.offset, variable.bytes),
+            None => (&buffer.name, 0, buffer.bytes.len()),
+        };
+        Place {
+            space: Space::Global,
+            array: array.clone(),
+            offset: offset - start as i64,
+            bytes,
+            length,
+            element: 4,
+        }
     }
 
     #[inline(always)]
@@ -153,18 +239,19 @@ impl Memory {
         address: u64,
         bytes: usize,
     ) -> Result<&[u8], Box<Fault>> {
-        let (index, offset) = self.place("a load", lane, address, bytes)?;
+        let (index, offset) = self.place(UseKind::Read, lane, address, bytes)?;
         Ok(&self.buffers[index].bytes[offset..offset + bytes])
     }
 
     #[inline(always)]
     pub(crate) fn store(
         &mut self,
+        kind: UseKind,
         lane: usize,
         address: u64,
         bytes: usize,
     ) -> Result<&mut [u8], Box<Fault>> {
-        let (index, offset) = self.place("a store", lane, address, bytes)?;
+        let (index, offset) = self.place(kind, lane, address, bytes)?;
         let buffer = &mut self.buffers[index];
         if buffer.read_only {
             return unsupported(format!("a store of lane {lane} into {}", buffer.name));
@@ -172,10 +259,30 @@ impl Memory {
         Ok(&mut buffer.bytes[offset..offset + bytes])
     }
 
+    /// Notes a use of bytes that exist. Returns the place and its first clash.
+    #[inline]
+    pub(crate) fn touch(
+        &mut self,
+        address: u64,
+        bytes: usize,
+        kind: UseKind,
+        now: &Use,
+        order: &Order,
+    ) -> Option<(Place, Clash)> {
+        let (index, offset) = self.find(address)?;
+        let shadow = self.buffers[index].shadow.as_mut()?;
+        let (_, clash) = shadow.touch(usize::try_from(offset).ok()?, bytes, kind, now, order)?;
+        Some((self.described(index, offset, bytes), clash))
+    }
+
     /// Returns the name of the buffer that an address belongs to, and the offset in it.
     pub fn name(&self, address: u64) -> Option<(&str, u64)> {
         let index = usize::try_from((address >> SPAN).checked_sub(1)?).ok()?;
         let buffer = self.buffers.get(index)?;
-        Some((&buffer.name, address - address_of(index)))
+        let offset = address - address_of(index);
+        match self.variable(offset as usize).filter(|_| index == DATA) {
+            Some(variable) => Some((&variable.symbol, offset - variable.offset as u64)),
+            None => Some((&buffer.name, offset)),
+        }
     }
 }

@@ -1,13 +1,20 @@
 //! Operands of instructions, in the form of the assembly.
 
 /// Indices in a wave's scalar registers that have names.
+const FLAT_SCRATCH: u16 = 102;
 pub const VCC: u16 = 106;
+/// The first of 16 registers of the trap handler. From RDNA 4 on, they hold the numbers of the workgroup.
+pub(crate) const TTMP: u16 = 108;
 pub const M0: u16 = 124;
 pub const NULL: u16 = 125;
 pub const EXEC: u16 = 126;
 
+/// Upper halves of generic addresses that mean LDS and private memory.
+pub(crate) const SHARED_APERTURE: u32 = 0x7fff_0000;
+pub(crate) const PRIVATE_APERTURE: u32 = 0x7ffe_0000;
+
 /// Names of special registers: bank, index and number of registers.
-const NAMED: [(&str, Kind, u16, u16); 11] = [
+const NAMED: [(&str, Kind, u16, u16); 17] = [
     ("vcc", Kind::Scalar, VCC, 2),
     ("vcc_lo", Kind::Scalar, VCC, 1),
     ("vcc_hi", Kind::Scalar, VCC + 1, 1),
@@ -15,6 +22,12 @@ const NAMED: [(&str, Kind, u16, u16); 11] = [
     ("exec_lo", Kind::Scalar, EXEC, 1),
     ("exec_hi", Kind::Scalar, EXEC + 1, 1),
     ("m0", Kind::Scalar, M0, 1),
+    ("flat_scratch", Kind::Scalar, FLAT_SCRATCH, 2),
+    ("flat_scratch_lo", Kind::Scalar, FLAT_SCRATCH, 1),
+    ("flat_scratch_hi", Kind::Scalar, FLAT_SCRATCH + 1, 1),
+    ("xnack_mask", Kind::Scalar, FLAT_SCRATCH + 2, 2),
+    ("xnack_mask_lo", Kind::Scalar, FLAT_SCRATCH + 2, 1),
+    ("xnack_mask_hi", Kind::Scalar, FLAT_SCRATCH + 3, 1),
     ("null", Kind::Scalar, NULL, 1),
     ("off", Kind::Off, 0, 0),
     ("scc", Kind::Scc, 0, 1),
@@ -108,6 +121,7 @@ impl Operand {
             (_, Some(named)) => return named.0.to_owned(),
             (Kind::Vector, _) if self.index >= vectors => ("a", self.index - vectors),
             (Kind::Vector, _) => ("v", self.index),
+            (_, None) if (TTMP..M0).contains(&self.index) => ("ttmp", self.index - TTMP),
             (_, None) => ("s", self.index),
         };
         match self.width {
@@ -140,10 +154,21 @@ pub(crate) fn parse(text: &str, constants: ConstantType) -> Option<Operand> {
             return Some(operand);
         }
     }
+    let aperture = match text {
+        "src_shared_base" => Some(SHARED_APERTURE),
+        "src_private_base" => Some(PRIVATE_APERTURE),
+        _ => None,
+    };
+    if let Some(upper) = aperture {
+        return Some(Operand::with_value(Kind::Constant, u64::from(upper) << 32));
+    }
     if let Some((_, kind, index, width)) = NAMED.iter().find(|named| named.0 == text) {
         return Some(Operand::new(*kind, *index, *width));
     }
-    let (bank, rest) = text.split_at_checked(1)?;
+    let (bank, rest) = match text.strip_prefix("ttmp") {
+        Some(rest) => ("ttmp", rest),
+        None => text.split_at_checked(1)?,
+    };
     let (index, width) = match rest.strip_prefix('[') {
         Some(range) => {
             let range = range.strip_suffix(']')?;
@@ -158,6 +183,7 @@ pub(crate) fn parse(text: &str, constants: ConstantType) -> Option<Operand> {
         "a" if index + width <= 256 => {
             Some(Operand::new(Kind::Vector, index + ACCUMULATORS, width))
         }
+        "ttmp" if index + width <= 16 => Some(Operand::new(Kind::Scalar, index + TTMP, width)),
         "s" if index + width <= VCC => Some(Operand::new(Kind::Scalar, index, width)),
         _ => None,
     }

@@ -6,7 +6,7 @@ use crate::decode::{Decoder, Line};
 use crate::error::ParseError;
 use crate::memory;
 use crate::operand::{ACCUMULATORS, Kind, integer};
-use crate::program::{Kernel, Location, Parameter, Program};
+use crate::program::{Kernel, Location, Parameter, Program, Variable, address_of};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Section {
@@ -32,6 +32,19 @@ impl Program {
     }
 }
 
+impl Symbols {
+    pub fn address(&self, name: &str) -> Option<u64> {
+        let code = self.code.get(name).map(|index| address_of(*index));
+        code.or_else(|| self.data.get(name).copied())
+    }
+}
+
+/// What the compiler writes for a barrier of a wave, which takes no instruction.
+const WAVE_BARRIER: &str = "; wave barrier";
+
+/// What the compiler writes behind an instruction that saves a register or loads it again.
+const SPILL: &str = "-byte Folded ";
+
 fn parse(assembly: &str) -> Result<Program, ParseError> {
     let mut program = Program::default();
     let mut symbols = Symbols::default();
@@ -42,6 +55,9 @@ fn parse(assembly: &str) -> Result<Program, ParseError> {
     let mut section = Section::Code;
     let mut location = Location::default();
     let mut metadata: Option<Vec<&str>> = None;
+    let mut addresses: Vec<(usize, String, u64)> = vec![];
+    let mut sizes: HashMap<&str, usize> = HashMap::new();
+    let mut is_after_wave_barrier = false;
     for (number, line) in assembly.lines().enumerate() {
         if let Some(text) = metadata.as_mut() {
             if line.trim() == ".end_amdgpu_metadata" {
@@ -54,6 +70,7 @@ fn parse(assembly: &str) -> Result<Program, ParseError> {
         }
         let text = without_comment(line).trim();
         if text.is_empty() {
+            is_after_wave_barrier |= line.trim() == WAVE_BARRIER;
             continue;
         }
         if let Some(label) = label(text) {
@@ -75,6 +92,8 @@ fn parse(assembly: &str) -> Result<Program, ParseError> {
                     number: number + 1,
                     text,
                     location,
+                    is_after_wave_barrier: std::mem::take(&mut is_after_wave_barrier),
+                    is_spill: line.contains(SPILL),
                 });
             }
             continue;
@@ -101,6 +120,14 @@ fn parse(assembly: &str) -> Result<Program, ParseError> {
                     }
                 }
             }
+            ".size" => {
+                if let Some((symbol, Ok(bytes))) = rest
+                    .split_once(',')
+                    .map(|(symbol, bytes)| (symbol, bytes.trim().parse()))
+                {
+                    sizes.insert(symbol, bytes);
+                }
+            }
             ".amdhsa_kernel" => current = Some(rest.to_owned()),
             ".end_amdhsa_kernel" => current = None,
             ".amdgpu_metadata" => metadata = Some(vec![]),
@@ -110,7 +137,11 @@ fn parse(assembly: &str) -> Result<Program, ParseError> {
                     let descriptor = descriptors.entry(kernel.clone()).or_default();
                     descriptor.insert(name.to_owned(), value);
                 } else if section == Section::Data {
+                    let start = program.data.len();
                     add_data(&mut program.data, directive, rest);
+                    if directive == ".quad" {
+                        addresses.extend(addresses_in(start, rest));
+                    }
                 }
             }
         }
@@ -124,17 +155,45 @@ fn parse(assembly: &str) -> Result<Program, ParseError> {
     });
     let first = program.kernels.first().ok_or(ParseError::NoKernel)?;
     program.wave_size = first.wave_size;
-    let mut decoder = Decoder::new(&program, &symbols);
+    program.variables = variables(&symbols, &sizes);
+    for (offset, name, addend) in addresses {
+        if let (Some(address), Some(place)) = (
+            symbols.address(&name),
+            program.data.get_mut(offset..offset + 8),
+        ) {
+            place.copy_from_slice(&address.wrapping_add(addend).to_le_bytes());
+        }
+    }
+    let mut decoder = Decoder::new(&program, &symbols, lines.len());
     let instructions = lines
         .iter()
         .enumerate()
         .map(|(index, line)| decoder.decode(index as u32, line))
         .collect::<Result<Vec<_>, _>>()?;
-    let got = decoder.into_got();
-    program.data.extend(got);
+    let decoded = decoder.finish();
+    if !decoded.got.is_empty() {
+        let start = program.data.len().next_multiple_of(8);
+        program.data.resize(start, 0);
+        program.data.extend(decoded.got);
+    }
+    program.externals = decoded.externals;
     program.instructions = instructions;
     number_accumulators(&mut program);
     Ok(program)
+}
+
+/// Returns the symbols of the data whose sizes are known, in their order.
+fn variables(symbols: &Symbols, sizes: &HashMap<&str, usize>) -> Vec<Variable> {
+    let sized = symbols.data.iter().filter_map(|(symbol, address)| {
+        Some(Variable {
+            symbol: symbol.clone(),
+            offset: usize::try_from(address - memory::DATA_ADDRESS).ok()?,
+            bytes: *sizes.get(&**symbol)?,
+        })
+    });
+    let mut variables: Vec<Variable> = sized.collect();
+    variables.sort_by_key(|variable| variable.offset);
+    variables
 }
 
 /// Numbers the rows of registers: vector registers first, accumulation registers after them.
@@ -241,6 +300,22 @@ fn add_data(data: &mut Vec<u8>, directive: &str, rest: &str) {
         }
         _ => {}
     }
+}
+
+/// Returns the words of `.quad name+8` that are addresses: the offset in the data, the symbol, and what is added.
+fn addresses_in(start: usize, rest: &str) -> impl Iterator<Item = (usize, String, u64)> {
+    let words = rest.split(',').map(str::trim).enumerate();
+    words.filter_map(move |(at, word)| {
+        let (name, addend) = word.split_once('+').unwrap_or((word, "0"));
+        let is_number = name.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        (!is_number).then(|| {
+            (
+                start + 8 * at,
+                name.to_owned(),
+                integer(addend).unwrap_or(0),
+            )
+        })
+    })
 }
 
 /// Reads the YAML that clang writes, which has one value per line.

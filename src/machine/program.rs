@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::instruction::Instruction;
+use crate::memory;
 
 /// Address of the first instruction, for calls. Each instruction takes eight bytes, as the compiler's relocations
 /// assume.
@@ -58,6 +59,15 @@ impl Kernel {
     }
 }
 
+/// A constant or a variable of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Variable {
+    pub symbol: String,
+    /// First byte in the module's data.
+    pub offset: usize,
+    pub bytes: usize,
+}
+
 /// The assembly of a program, decoded once.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
@@ -73,11 +83,27 @@ pub struct Program {
     pub accumulators: u16,
     /// Constants and variables of the module.
     pub(crate) data: Vec<u8>,
+    /// Their symbols, in the order of their places.
+    pub(crate) variables: Vec<Variable>,
+    /// Functions that the code names and does not have, and where it names them first.
+    pub externals: Vec<(String, Location)>,
 }
 
 impl Program {
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|kernel| kernel.name == name)
+    }
+
+    /// Returns the source location of an instruction.
+    pub fn location(&self, pc: u32) -> Location {
+        let instruction = self.instructions.get(pc as usize);
+        instruction.map_or(Location::default(), |one| one.location)
+    }
+
+    /// Returns bytes of the module's constants from an address on, which a kernel has as a pointer.
+    pub fn constants(&self, address: u64) -> Option<&[u8]> {
+        let offset = address.checked_sub(memory::DATA_ADDRESS)?;
+        self.data.get(usize::try_from(offset).ok()?..)
     }
 
     /// Formats a location such as `kernel.hip:12`.

@@ -52,6 +52,14 @@ pub struct Wave {
     pub status: Status,
     /// Number of barriers passed.
     pub barriers: u32,
+    /// The lanes with a thread.
+    pub(crate) started: u64,
+    /// Number of wave barriers passed since the last barrier.
+    pub(crate) meetings: u8,
+    /// The stretch in which each lane passed a fence last; 0 if it passed none.
+    pub(crate) fences: [u32; 64],
+    /// Atomic reads of lanes since their last fence, and the addresses.
+    pub(crate) signals: Vec<(u8, u64)>,
     vectors: Vec<u32>,
     /// All ones for the lanes of `masked`, a value that EXEC had.
     lane_masks: [u32; 64],
@@ -61,6 +69,8 @@ pub struct Wave {
     /// For each register, one more than the index of the instruction that loads it; 0 if none does.
     pending: Vec<u32>,
     pub(crate) scratch: Vec<u8>,
+    /// Whether each byte of `scratch` was written. Empty if that is not checked.
+    pub(crate) is_scratch_written: Vec<bool>,
 }
 
 impl Wave {
@@ -73,6 +83,10 @@ impl Wave {
             pc: 0,
             status: Status::Running,
             barriers: 0,
+            started: 0,
+            meetings: 0,
+            fences: [0; 64],
+            signals: vec![],
             vectors: vec![UNWRITTEN; rows * lanes],
             lane_masks: [0; 64],
             masked: 0,
@@ -80,6 +94,7 @@ impl Wave {
             outstanding: vec![],
             pending: vec![0; SCALARS + rows],
             scratch: vec![0; scratch_bytes * lanes],
+            is_scratch_written: vec![],
         };
         wave.scalars[..106].fill(UNWRITTEN);
         wave
@@ -232,7 +247,7 @@ impl Wave {
 
     /// Waits until no counter has more outstanding instructions than its limit. Adds the finished instructions to
     /// `done`.
-    pub(crate) fn wait(&mut self, vector: u32, lds: u32, store: u32, done: &mut Vec<u32>) {
+    pub(crate) fn wait(&mut self, [vector, lds, store, scalar]: [u32; 4], done: &mut Vec<u32>) {
         use Counter::{Lds, Scalar, Store, Vector};
         let count = |of: Counter| {
             let all = self.outstanding.iter();
@@ -247,7 +262,7 @@ impl Wave {
             } else {
                 ordered.saturating_sub(lds as usize)
             },
-            if lds == 0 { scalars } else { 0 },
+            if scalar == 0 { scalars } else { 0 },
             count(Store).saturating_sub(store as usize),
         ];
         let pending = &mut self.pending;
@@ -399,10 +414,14 @@ pub(crate) trait Lane: Copy + Default {
 
     /// Reads the value of a whole wave.
     fn get(wave: &Wave, operand: &Operand) -> Self {
-        Self::from_words(match Self::WIDE {
-            true => wave.scalar64(operand),
-            false => wave.scalar(operand).into(),
-        })
+        if Self::WIDE {
+            return Self::from_words(wave.scalar64(operand));
+        }
+        let mut word = [wave.scalar(operand)];
+        if operand.is_modified() {
+            modify(operand, &mut word);
+        }
+        Self::from_words(word[0].into())
     }
 
     fn set(self, wave: &mut Wave, operand: &Operand) {

@@ -1,8 +1,10 @@
 //! Instructions that read other lanes, or choose by lane.
 
 use super::Entry;
-use crate::core::{Core, Outcome};
+use crate::core::{Core, Outcome, unsupported};
 use crate::instruction::{Instruction, Run};
+use crate::mistake::MistakeKind;
+use crate::operand::{Kind, M0, Operand};
 use crate::wave::{Counter, Lane};
 
 pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
@@ -16,6 +18,9 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
         "v_permlane16_b32" => Entry::new(permute_rows::<N>, 1, 4).with([0; 4]),
         "v_permlanex16_b32" => Entry::new(permute_rows::<N>, 1, 4).with([16; 4]),
         "v_swap_b32" => Entry::new(swap::<N>, 2, 2),
+        "v_movrels_b32" => Entry::new(|c, i| move_indexed::<N>(c, i, true, false), 1, 2),
+        "v_movreld_b32" => Entry::new(|c, i| move_indexed::<N>(c, i, false, true), 1, 2),
+        "v_movrelsd_b32" => Entry::new(|c, i| move_indexed::<N>(c, i, true, true), 1, 2),
         _ => return None,
     })
 }
@@ -93,6 +98,30 @@ fn permute_rows<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     Ok(())
 }
 
+/// Moves a register whose number M0 changes, that of the source or of the destination.
+fn move_indexed<const N: usize>(
+    c: &mut Core<'_>,
+    i: &Instruction,
+    is_source: bool,
+    is_destination: bool,
+) -> Outcome {
+    let index = c.wave.scalars[usize::from(M0)] & 0xff;
+    let moved = |operand: &Operand, is_moved: bool| match is_moved {
+        true => operand.after(index as u16),
+        false => *operand,
+    };
+    let from = moved(&i.operands[1], is_source);
+    let to = moved(&i.operands[0], is_destination);
+    let is_there =
+        |operand: &Operand| operand.kind != Kind::Vector || c.wave.vector(operand.index).len() == N;
+    if !is_there(&from) || !is_there(&to) {
+        return unsupported(format!("there is no register {index} behind the named one"));
+    }
+    let value = u32::read::<N>(c.wave, &from);
+    c.wave.write_row(&to, 0, &value);
+    Ok(())
+}
+
 fn swap<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let [a, b] = read_two::<N>(c, i, 0);
     u32::write::<N>(c.wave, &i.operands[0], |lane| b[lane]);
@@ -119,6 +148,11 @@ fn take<const N: usize>(
 ) -> Outcome {
     let exec = c.wave.exec();
     let is_on = |lane: usize| exec >> lane & 1;
+    let idle = c.wave.active::<N>().find(|lane| is_on(from(*lane)) == 0);
+    if let Some(lane) = idle {
+        let kind = MistakeKind::IdleLane { lane: from(lane) };
+        c.mistake(lane, (3, 0), kind);
+    }
     if let Some(access) = c.access.as_deref_mut() {
         let active = (0..N).filter(|lane| is_on(*lane) == 1);
         let taken = active.map(|lane| (lane as u8, from(lane) as u64, is_on(from(lane)) as u8));

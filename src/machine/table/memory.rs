@@ -6,7 +6,10 @@ use super::places::{Places, Shared};
 use crate::core::{Core, Outcome};
 use crate::error::Fault;
 use crate::instruction::{Atomic, Instruction, MemoryKind, MemoryOp, Run, Space};
-use crate::operand::{Kind, Operand};
+use crate::mistake::{MistakeKind, Place};
+use crate::operand::{Kind, Operand, PRIVATE_APERTURE, SHARED_APERTURE};
+use crate::order::Checks;
+use crate::shadow::UseKind;
 use crate::wave::{Counter, Lane, Wave};
 
 pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
@@ -25,6 +28,8 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
         flat: space == "flat",
         // HIP compilers use buffer instructions only for private memory.
         buffer: space == "buffer",
+        is_coherent: false,
+        is_spill: false,
     };
     let (run, destinations, operands): (Run, u8, usize) = match (space, kind) {
         ("s", "load") => {
@@ -184,11 +189,35 @@ fn load_scalars(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     if let Some(access) = c.access.as_deref_mut() {
         access.note(&memory, 0, start);
     }
-    let loaded = c.memory.load(0, start, bytes)?;
-    for (at, word) in (0..).zip(loaded.as_chunks::<4>().0) {
-        u32::from_le_bytes(*word).set(c.wave, &destination.after(at));
+    let exec = c.wave.exec();
+    match c.memory.load(exec.trailing_zeros() as usize, start, bytes) {
+        Ok(loaded) => {
+            for (at, word) in (0..).zip(loaded.as_chunks::<4>().0) {
+                u32::from_le_bytes(*word).set(c.wave, &destination.after(at));
+            }
+        }
+        Err(fault) if exec != 0 => return Err(fault),
+        // The compiler does not skip these loads in branches that no lane takes. Nothing uses what they load there.
+        Err(_) => {
+            for at in 0..destination.width {
+                0_u32.set(c.wave, &destination.after(at));
+            }
+        }
+    }
+    for lane in ends(exec) {
+        c.touch(Space::Scalar, (UseKind::Read, false), lane, start, bytes);
     }
     c.issue(Counter::Scalar, Some(destination))
+}
+
+/// Returns the first and the last lane of a mask: two readers say as much as more of them do.
+fn ends(mask: u64) -> impl Iterator<Item = usize> {
+    let first = mask.trailing_zeros() as usize;
+    let last = 63_usize.wrapping_sub(mask.leading_zeros() as usize);
+    let both = [first, last]
+        .into_iter()
+        .take(if first == last { 1 } else { 2 });
+    both.filter(move |_| mask != 0)
 }
 
 /// The operands of an access: the address, its base, and the first register of the data.
@@ -219,7 +248,57 @@ fn access<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
     let Some(memory) = &i.memory else {
         return Ok(());
     };
-    let (address, base, data) = parts(i, memory);
+    match memory.flat {
+        true => access_flat::<N>(c, i, memory)?,
+        false => access_space::<N>(c, i, memory)?,
+    }
+    let destination = i.operands.first().filter(|_| i.destinations > 0);
+    let counter = match memory.space {
+        Space::Lds => Counter::Lds,
+        _ if destination.is_some() || !c.program.is_rdna() => Counter::Vector,
+        _ => Counter::Store,
+    };
+    c.issue(counter, destination)?;
+    if memory.flat {
+        c.issue(Counter::Lds, None)?;
+    }
+    Ok(())
+}
+
+/// Accesses whatever memory the upper half of each lane's address means: LDS, private memory, or global memory.
+fn access_flat<const N: usize>(c: &mut Core<'_>, i: &Instruction, memory: &MemoryOp) -> Outcome {
+    let exec = c.wave.exec();
+    let (address, _, _) = parts(i, memory);
+    let upper = c.wave.row::<N>(address, 1);
+    let mut left = exec;
+    for (aperture, space) in [
+        (Some(SHARED_APERTURE), Space::Lds),
+        (Some(PRIVATE_APERTURE), Space::Scratch),
+        (None, Space::Global),
+    ] {
+        let is_here = |lane: &usize| aperture.is_none_or(|aperture| upper[*lane] == aperture);
+        let lanes = (0..N).filter(is_here).fold(0, |all, lane| all | 1 << lane) & left;
+        left &= !lanes;
+        if lanes != 0 {
+            c.wave.set_exec(lanes);
+            let done = access_space::<N>(c, i, &MemoryOp { space, ..*memory });
+            c.wave.set_exec(exec);
+            done?;
+        }
+    }
+    Ok(())
+}
+
+fn access_space<const N: usize>(c: &mut Core<'_>, i: &Instruction, memory: &MemoryOp) -> Outcome {
+    let operands = MemoryOp {
+        space: if memory.flat {
+            Space::Global
+        } else {
+            memory.space
+        },
+        ..*memory
+    };
+    let (address, base, data) = parts(i, &operands);
     let base = base.filter(|base| base.kind != Kind::Off && !memory.flat);
     let is_local = memory.space != Space::Global;
     let start = match base {
@@ -263,16 +342,6 @@ fn access<const N: usize>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
             _ => access_element::<N, 16>(c, i, memory, &places, &data)?,
         }
     }
-    let destination = i.operands.first().filter(|_| i.destinations > 0);
-    let counter = match memory.space {
-        Space::Lds => Counter::Lds,
-        _ if destination.is_some() || !c.program.is_rdna() => Counter::Vector,
-        _ => Counter::Store,
-    };
-    c.issue(counter, destination)?;
-    if memory.flat {
-        c.issue(Counter::Lds, None)?;
-    }
     Ok(())
 }
 
@@ -302,22 +371,34 @@ fn access_element<const N: usize, const B: usize>(
             Ok(())
         })?;
     }
+    let kind = memory.use_kind();
     match memory.kind {
         MemoryKind::Load => load_lanes::<N, B>(c, memory, places, data),
         MemoryKind::Store => for_active(exec, |lane| {
             let (place, value) = (places.of(lane), get::<N, B>(c.wave, data, memory, lane));
             match memory.space {
                 Space::Lds => {
-                    return c.lds.store(c.program, c.wave, lane, place as usize, &value);
+                    let place = place as usize;
+                    c.lds.bytes(kind.0, lane, place, B)?.copy_from_slice(&value);
                 }
-                Space::Scratch => scratch(c, lane, place, B)?.copy_from_slice(&value),
-                _ => c.memory.store(lane, place, B)?.copy_from_slice(&value),
+                Space::Scratch => {
+                    scratch(c, memory, lane, place, B)?.copy_from_slice(&value);
+                    return Ok(());
+                }
+                _ => c
+                    .memory
+                    .store(kind.0, lane, place, B)?
+                    .copy_from_slice(&value),
+            }
+            c.touch(memory.space, kind, lane, place, B);
+            if memory.is_coherent {
+                c.signal(lane, place, kind.0);
             }
             Ok(())
         }),
         MemoryKind::Atomic(combine) => {
             // The second operand of LDS is in registers of its own.
-            let is_lds = memory.space == Space::Lds;
+            let is_lds = memory.space == Space::Lds && !memory.flat;
             let second = i.operands.get(usize::from(i.destinations) + 2);
             let second = if is_lds {
                 second.copied()
@@ -328,16 +409,24 @@ fn access_element<const N: usize, const B: usize>(
             for_active(exec, |lane| {
                 let of = |operand: &Operand| number(&get::<N, B>(c.wave, operand, memory, lane));
                 let (value, compare) = (of(data), second.as_ref().map_or(0, of));
-                let (place, unwritten) = match is_lds {
-                    true => c.lds.atomic(lane, places.of(lane) as usize, B)?,
-                    false => (c.memory.store(lane, places.of(lane), B)?, false),
+                let address = places.of(lane);
+                let place = match memory.space {
+                    Space::Lds => c.lds.bytes(kind.0, lane, address as usize, B)?,
+                    Space::Scratch => scratch(c, memory, lane, address, B)?,
+                    _ => c.memory.store(kind.0, lane, address, B)?,
                 };
-                if let Some(access) = c.access.as_deref_mut() {
-                    access.unwritten_error |= u64::from(unwritten) << lane;
-                }
                 let new = combine(number(place), value, compare).to_le_bytes();
                 let old = place.first_chunk().copied().unwrap_or([0; B]);
                 place.copy_from_slice(&new[..B]);
+                if memory.space != Space::Scratch {
+                    let unwritten = c.touch(memory.space, kind, lane, address, B);
+                    if let Some(access) = c.access.as_deref_mut() {
+                        access.unwritten_error |= u64::from(unwritten) << lane;
+                    }
+                }
+                if memory.space == Space::Global {
+                    c.signal(lane, address, kind.0);
+                }
                 if i.destinations > 0 {
                     put::<N, B>(c.wave, &i.operands[0], memory, lane, old);
                 }
@@ -356,22 +445,18 @@ fn load_lanes<const N: usize, const B: usize>(
     data: &Operand,
 ) -> Outcome {
     let exec = c.wave.exec();
+    let kind = memory.use_kind();
     let shared = if B < 4 || memory.space == Space::Scratch {
         Shared::No
     } else {
         places.shared(exec == c.wave.all_lanes())
     };
     let readers = shared.readers(exec);
-    let mut unwritten = 0_u64;
     for_active(readers, |lane| {
         let place = places.of(lane);
         let bytes = match memory.space {
-            Space::Lds => {
-                let loaded = c.lds.load(c.program, c.wave, lane, place as usize, B)?;
-                unwritten |= u64::from(loaded.1) << lane;
-                loaded.0
-            }
-            Space::Scratch => scratch(c, lane, place, B)?,
+            Space::Lds => c.lds.bytes(kind.0, lane, place as usize, B)?,
+            Space::Scratch => scratch(c, memory, lane, place, B)?,
             _ => c.memory.load(lane, place, B)?,
         };
         let value = bytes.first_chunk().copied().unwrap_or([0; B]);
@@ -387,31 +472,74 @@ fn load_lanes<const N: usize, const B: usize>(
             c.wave.write_row(data, row, &words);
         }
     }
-    if let Some(access) = c.access.as_deref_mut() {
-        access.unwritten_error |= shared.spread_bits(unwritten, exec);
+    let is_noted = match memory.space {
+        Space::Lds => true,
+        Space::Scratch => false,
+        _ => c.order.checks == Checks::Threads,
+    };
+    if is_noted {
+        let all = shared == Shared::All;
+        let users = if all {
+            ends(exec).fold(0, |all, lane| all | 1 << lane)
+        } else {
+            exec
+        };
+        let mut unwritten = 0;
+        for_active(users, |lane| {
+            let place = places.of(lane);
+            let is_unwritten = c.touch(memory.space, kind, lane, place, B);
+            unwritten |= u64::from(is_unwritten) << lane;
+            if memory.is_coherent {
+                c.signal(lane, place, kind.0);
+            }
+            Ok(())
+        })?;
+        if let Some(access) = c.access.as_deref_mut() {
+            access.unwritten_error |= if all && unwritten != 0 {
+                exec
+            } else {
+                unwritten
+            };
+        }
     }
     Ok(())
 }
 
+/// Returns bytes of a lane's private memory. Notes a read of bytes that the lane has not written.
 fn scratch<'a>(
     c: &'a mut Core<'_>,
+    memory: &MemoryOp,
     lane: usize,
-    place: u64,
+    address: u64,
     bytes: usize,
 ) -> Result<&'a mut [u8], Box<Fault>> {
     let length = c.wave.scratch.len() / c.wave.lanes;
-    let offset = place as usize;
+    let offset = address as usize;
+    let kind = memory.use_kind().0;
+    let place = |offset: usize| Place {
+        space: Space::Scratch,
+        array: String::new(),
+        offset: offset as i64,
+        bytes,
+        length,
+        element: 1,
+    };
     if offset + bytes > length {
-        let buffer = "a lane's private memory";
-        return Err(Fault::out_of_bounds(
-            "an access",
-            buffer,
-            lane,
-            offset as i64,
-            [length, bytes],
-        ));
+        let place = place(offset);
+        return Err(Box::new(Fault::OutOfBounds { kind, place, lane }));
     }
     let start = lane * length + offset;
+    if let Some(written) = c.wave.is_scratch_written.get_mut(start..start + bytes) {
+        let is_unwritten = written.contains(&false);
+        written.fill(true);
+        // A register that is saved and loaded again may have lanes without a value, which nothing uses.
+        if is_unwritten && kind != UseKind::Write && !memory.is_spill {
+            let place = place(offset);
+            // No other thread can write it, so it is settled at once.
+            let word = (2, lane as u64);
+            c.mistake(lane, word, MistakeKind::Unwritten { kind, place });
+        }
+    }
     Ok(&mut c.wave.scratch[start..start + bytes])
 }
 

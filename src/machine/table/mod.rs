@@ -76,7 +76,8 @@ fn search<const N: usize>(name: &str) -> Option<Entry> {
             .or_else(|| compare::find::<N>(name))
             .or_else(|| lanes::find::<N>(name))
             .or_else(|| packed::find::<N>(name))
-            .or_else(|| matrix::find::<N>(name)),
+            .or_else(|| matrix::find::<N>(name))
+            .or_else(|| scalar::find_in_vector_unit(name)),
         _ => None,
     };
     let found = found().or_else(|| memory::find::<N>(name));

@@ -74,17 +74,6 @@ impl Shared {
         }
     }
 
-    /// Returns bits of the readers as bits of all lanes in EXEC.
-    pub fn spread_bits(self, bits: u64, exec: u64) -> u64 {
-        exec & match self {
-            Shared::No => bits,
-            Shared::All if bits == 0 => 0,
-            Shared::All => exec,
-            Shared::InRows => bits.wrapping_mul(0xffff),
-            Shared::InColumns => bits.wrapping_mul(0x0001_0001_0001_0001),
-        }
-    }
-
     /// Puts the readers' words into all lanes of their groups.
     #[inline(always)]
     pub fn spread<const N: usize>(self, words: &mut [u32; N], reader: usize) {

@@ -1,7 +1,11 @@
 //! Scalar arithmetic: one value per wave.
 
+use std::cmp::Ordering;
+
+use super::vector::{maximum, minimum};
 use super::{Entry, table};
 use crate::core::{Core, Outcome};
+use crate::float::approximate;
 use crate::instruction::{Instruction, Run};
 use crate::wave::Lane;
 
@@ -64,6 +68,7 @@ pub(super) fn find(name: &str) -> Option<Entry> {
         .or_else(|| in_place(name));
     found
         .or_else(|| comparison(name))
+        .or_else(|| floats(name))
         .or_else(|| match name.split_once("_b") {
             Some((stem, "32")) => of_width32(stem),
             Some((stem, "64")) => of_width64(stem),
@@ -111,6 +116,69 @@ fn arithmetic(name: &str) -> Option<Entry> {
         "pack_lh_b32_b16" => |a: u32, b: u32| (a & 0xffff | b & 0xffff_0000, None);
         "pack_hh_b32_b16" => |a: u32, b: u32| (a >> 16 | b & 0xffff_0000, None);
         "pack_hl_b32_b16" => |a: u32, b: u32| (a >> 16 | b << 16, None);
+    }
+}
+
+/// Finds arithmetic on floats, which RDNA 4 has for whole waves.
+fn floats(name: &str) -> Option<Entry> {
+    macro_rules! compare {
+        (|$a:ident: $A:ty, $b:ident: $B:ty| $result:expr) => {{
+            let run: Run = |c, i| {
+                let [$a, $b] = [0, 1].map(|at| f32::get(c.wave, &i.operands[at]));
+                c.wave.scc = $result;
+                Ok(())
+            };
+            Entry::new(run, 0, 2)
+        }};
+    }
+    let arithmetic = table! { op, name;
+        "add_f32" => |a: f32, b: f32| (a + b, None);
+        "sub_f32" => |a: f32, b: f32| (a - b, None);
+        "mul_f32" => |a: f32, b: f32| (a * b, None);
+        "min_f32" => |a: f32, b: f32| (minimum(a, b), None);
+        "max_f32" => |a: f32, b: f32| (maximum(a, b), None);
+        "fmac_f32" | "fmamk_f32" | "fmaak_f32" => |a: f32, b: f32, c: f32| (a.mul_add(b, c), None);
+        "ceil_f32" => |a: f32| (a.ceil(), None);
+        "floor_f32" => |a: f32| (a.floor(), None);
+        "trunc_f32" => |a: f32| (a.trunc(), None);
+        "rndne_f32" => |a: f32| (a.round_ties_even(), None);
+        "cvt_f32_i32" => |a: i32| (a as f32, None);
+        "cvt_f32_u32" => |a: u32| (a as f32, None);
+        "cvt_i32_f32" => |a: f32| (a as i32, None);
+        "cvt_u32_f32" => |a: f32| (a as u32, None);
+        "mul_u64" => |a: u64, b: u64| (a.wrapping_mul(b), None);
+        // Without a carry.
+        "add_u64" => |a: u64, b: u64| (a.wrapping_add(b), None);
+        "sub_u64" => |a: u64, b: u64| (a.wrapping_sub(b), None);
+    };
+    arithmetic.or_else(|| {
+        table! { compare, name;
+            "cmp_lt_f32" => |a: f32, b: f32| a < b;
+            "cmp_le_f32" => |a: f32, b: f32| a <= b;
+            "cmp_gt_f32" => |a: f32, b: f32| a > b;
+            "cmp_ge_f32" => |a: f32, b: f32| a >= b;
+            "cmp_eq_f32" => |a: f32, b: f32| a == b;
+            "cmp_lg_f32" => |a: f32, b: f32| a < b || a > b;
+            "cmp_o_f32" => |a: f32, b: f32| !a.is_nan() && !b.is_nan();
+            "cmp_u_f32" => |a: f32, b: f32| a.is_nan() || b.is_nan();
+            "cmp_nlt_f32" => |a: f32, b: f32| !matches!(a.partial_cmp(&b), Some(Ordering::Less));
+            "cmp_nle_f32" => |a: f32, b: f32| !matches!(a.partial_cmp(&b), Some(Ordering::Less | Ordering::Equal));
+            "cmp_ngt_f32" => |a: f32, b: f32| !matches!(a.partial_cmp(&b), Some(Ordering::Greater));
+            "cmp_nge_f32" => |a: f32, b: f32| !matches!(a.partial_cmp(&b), Some(Ordering::Greater | Ordering::Equal));
+            "cmp_neq_f32" => |a: f32, b: f32| a != b;
+            "cmp_nlg_f32" => |a: f32, b: f32| !(a < b || a > b);
+        }
+    })
+}
+
+/// Finds instructions of the vector unit that compute one value for the wave.
+pub(super) fn find_in_vector_unit(name: &str) -> Option<Entry> {
+    table! { op, name.strip_prefix("v_s_")?;
+        "exp_f32" => |a: f32| (approximate(a, f64::exp2), None);
+        "log_f32" => |a: f32| (approximate(a, f64::log2), None);
+        "rcp_f32" => |a: f32| (approximate(a, |x| 1.0 / x), None);
+        "rsq_f32" => |a: f32| (approximate(a, |x| 1.0 / x.sqrt()), None);
+        "sqrt_f32" => |a: f32| (approximate(a, f64::sqrt), None);
     }
 }
 
