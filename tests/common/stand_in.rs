@@ -1,4 +1,4 @@
-//! The stand-in for the HIP library (`kernels/stand-in`), built once in the target folder, and its record of a
+//! The stand-in for the HIP library (`tests/stand-in`), built once in the target folder, and its record of a
 //! process.
 
 #![allow(dead_code, reason = "every test binary uses its own part of this")]
@@ -31,7 +31,7 @@ fn build() -> Option<PathBuf> {
     let lock = File::create(target.join("hip-stand-in.lock")).expect("a file to lock");
     lock.lock().expect("locked");
     let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let mut scripts = folders.map(|folder| folder.join("kernels/stand-in/build"));
+    let mut scripts = folders.map(|folder| folder.join("tests/stand-in/build"));
     let script = scripts
         .find(|script| script.exists())
         .expect("the stand-in's sources");

@@ -72,8 +72,8 @@ class Shadowed {
         return at >= start_ && bytes <= bytes_ && at <= start_ + (bytes_ - bytes);
     }
     // Notes an access; returns the access with which it clashes, or an empty result. `local` memory starts without a
-    // value in every block, so a read before any write is a clash. In other memory that only counts if `strict`.
-    Clash touch(const void *address, size_t bytes, Access access, const Moment &now, bool local, bool strict = false);
+    // value in every block, so a read before any write is a clash.
+    Clash touch(const void *address, size_t bytes, Access access, const Moment &now, bool local);
     const Shadow *shadow(size_t byte) const { return shadow_ ? shadow_ + byte : nullptr; }
 
    private:

@@ -51,8 +51,6 @@ struct Runtime {
     // Called before every access to memory other than the lane's own stack. `place` is the address of the code.
     void (*access)(const void *address, size_t bytes, Access access, const void *place);
     void (*fail)(const char *message);
-    // Called for an index outside an array whose size is part of its type, in line `line`.
-    void (*index)(uint32_t line, const char *array, int64_t index);
 };
 
 // One kernel of a module.
@@ -78,6 +76,6 @@ struct Module {
 };
 
 // Changes with every incompatible change above, so that a cached module of another version is compiled again.
-constexpr uint32_t ABI_VERSION = 6;
+constexpr uint32_t ABI_VERSION = 7;
 
 }  // namespace stand_in

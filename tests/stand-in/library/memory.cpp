@@ -57,7 +57,7 @@ std::string Clash::words() const {
     return {};
 }
 
-Clash Shadowed::touch(const void *address, size_t bytes, Access access, const Moment &now, bool local, bool strict) {
+Clash Shadowed::touch(const void *address, size_t bytes, Access access, const Moment &now, bool local) {
     Clash clash;
     if (!shadow_) return clash;
     const size_t first = static_cast<size_t>(static_cast<const char *>(address) - start_);
@@ -82,7 +82,7 @@ Clash Shadowed::touch(const void *address, size_t bytes, Access access, const Mo
         if (!clash) {
             const bool both_atomic = access == Access::Atomic && shadow.atomically;
             const bool writes = access != Access::Read;
-            if (local ? access == Access::Read && shadow.written_in < now.block_epoch : strict && !shadow.written_in && access != Access::Write) {
+            if (local && access == Access::Read && shadow.written_in < now.block_epoch) {
                 found(Clash::Kind::Unwritten, true);
             } else if (const Operation *wrote = other_work(shadow.written_in)) {
                 found(Clash::Kind::OtherWork, true).work = wrote->name.c_str();

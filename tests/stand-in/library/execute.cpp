@@ -38,28 +38,21 @@ constexpr uint64_t NO_VALUE = 0xfff8dead7fc0deadull;
 class Block {
    public:
     std::string run(const Module &module, const Kernel &kernel, void **arguments, const LaunchSize &size, uint32_t wave_size,
-                    DeviceMemory &memory, Observer *observer);
+                    DeviceMemory &memory);
 
     void barrier(const void *place) { wait(State::AtBarrier, place); }
     uint64_t meet(const void *place, WaveOperation operation, uint64_t value, uint32_t argument, uint64_t *active);
     void access(const void *address, size_t bytes, Access access, const void *place);
-    void index(uint32_t line, const char *array, int64_t index);
     // Ends the launch. The running lane calls it and does not continue.
     void fail(std::string reason);
-    // Reports to the observer, or fails.
-    void report(Finding finding);
-    Running running() const { return {module_ ? module_->grid->block : Dim3{}, running_ ? running_->lane.thread : Dim3{}, last_place_}; }
-    const char *local_memory() const { return local_memory_; }
 
    private:
     void wait(State state, const void *place);
     bool run_lanes(uint32_t threads);
     bool settle(uint32_t threads);
     void settle_wave(Thread *wave, uint32_t lanes);
-    void idle_lane(Thread &thread, const void *place);
     void carry_out(Thread *wave, uint32_t lanes, uint64_t active);
     void resolve(Thread *wave, uint32_t lanes, const void *place);
-    void not_reached(const void *place, const void *other, uint32_t waiting, uint32_t missing);
     static void lane_body();
 
     std::vector<Thread> threads_;
@@ -68,8 +61,6 @@ class Block {
     std::unique_ptr<Shadowed> local_shadow_;
     std::unique_ptr<Shadowed> static_shadow_;
     Thread *running_ = nullptr;
-    Observer *observer_ = nullptr;
-    const void *last_place_ = nullptr;
     const Module *module_ = nullptr;
     const Kernel *kernel_ = nullptr;
     void **arguments_ = nullptr;
@@ -94,7 +85,6 @@ const Runtime RUNTIME = {
     },
     [](const void *address, size_t bytes, Access access, const void *place) { block.access(address, bytes, access, place); },
     [](const char *message) { block.fail(message); },
-    [](uint32_t line, const char *array, int64_t index) { block.index(line, array, index); },
 };
 
 void Block::lane_body() {
@@ -104,7 +94,6 @@ void Block::lane_body() {
 }
 
 void Block::wait(State state, const void *place) {
-    last_place_ = place;
     running_->state = state;
     running_->place = place;
     Fiber::yield();
@@ -133,25 +122,7 @@ void Block::fail(std::string reason) {
     Fiber::yield();
 }
 
-void Block::report(Finding finding) {
-    finding.block = module_->grid->block;
-    finding.thread = running_->lane.thread;
-    if (!observer_) return fail(finding.words);
-    if (observer_->found(finding)) return;
-    failure_ = finding.words.empty() ? "found" : finding.words;
-    running_->state = State::Ended;
-    Fiber::yield();
-}
-
-void Block::index(uint32_t line, const char *array, int64_t index) {
-    Finding finding = {Finding::Kind::Index, "index " + std::to_string(index) + " of " + array, last_place_};
-    finding.count = index;
-    finding.missing = line;
-    report(finding);
-}
-
 void Block::access(const void *address, size_t bytes, Access access, const void *code) {
-    last_place_ = code;
     const auto place = static_cast<const char *>(address);
     const Moment now = {epoch_,
                         block_epoch_,
@@ -160,43 +131,25 @@ void Block::access(const void *address, size_t bytes, Access access, const void 
                         static_cast<uint16_t>(wave_size_),
                         running_->step,
                         static_cast<uint32_t>(reinterpret_cast<uintptr_t>(code))};
-    Clash clash;
-    Finding finding = {Finding::Kind::Clash, "", code};
-    bool outside = false;
+    std::string words;
     if (place >= local_memory_ && place < local_memory_ + LOCAL_MEMORY) {
         if (place + bytes > local_memory_ + local_bytes_) {
-            outside = true;
-            finding.words = "reaches byte " + std::to_string(place + bytes - local_memory_) + " of " + std::to_string(local_bytes_) +
+            words = "reaches byte " + std::to_string(place + bytes - local_memory_) + " of " + std::to_string(local_bytes_) +
                     " of local memory";
         } else {
-            clash = local_shadow_->touch(address, bytes, access, now, true);
+            words = local_shadow_->touch(address, bytes, access, now, true).words();
         }
     } else if (static_shadow_ && static_shadow_->holds(address, bytes)) {
-        clash = static_shadow_->touch(address, bytes, access, now, true);
+        words = static_shadow_->touch(address, bytes, access, now, true).words();
     } else if (Shadowed *allocation = memory_->find(address, bytes)) {
-        clash = allocation->touch(address, bytes, access, now, false, observer_ != nullptr);
-        if (clash) finding.words = clash.words() + " of an allocation of " + std::to_string(allocation->bytes());
-    } else {
+        const Clash clash = allocation->touch(address, bytes, access, now, false);
+        if (clash) words = clash.words() + " of an allocation of " + std::to_string(allocation->bytes());
+    } else if (access != Access::Read || !same_library(address, module_)) {
         // Constants of the module are the only other memory that a kernel has.
-        if (access == Access::Read && (observer_ ? observer_->in_module(address) : same_library(address, module_))) return;
-        outside = true;
-        finding.words = std::string(access == Access::Read ? "reads " : "writes ") + std::to_string(bytes) + " bytes " +
+        words = std::string(access == Access::Read ? "reads " : "writes ") + std::to_string(bytes) + " bytes " +
                 memory_->describe(address);
     }
-    if (observer_ && !outside) observer_->accessed(code, address, bytes, access, static_cast<uint32_t>(running_ - threads_.data()));
-    if (!clash && !outside) return;
-    if (outside) finding.kind = Finding::Kind::OutOfBounds;
-    if (finding.words.empty()) finding.words = clash.words();
-    if (clash.place && clash.kind != Clash::Kind::Unwritten) {
-        // The upper half of the address is that of this access, because a module is smaller than 4 GiB.
-        const auto here = reinterpret_cast<intptr_t>(code);
-        finding.other_place = reinterpret_cast<const void *>(here + static_cast<int32_t>(clash.place - static_cast<uint32_t>(here)));
-    }
-    finding.address = address;
-    finding.bytes = bytes;
-    finding.access = access;
-    finding.clash = clash;
-    report(finding);
+    if (!words.empty()) fail(words);
 }
 
 bool Block::run_lanes(uint32_t threads) {
@@ -209,16 +162,6 @@ bool Block::run_lanes(uint32_t threads) {
         if (!failure_.empty()) return false;
     }
     return true;
-}
-
-void Block::not_reached(const void *place, const void *other, uint32_t waiting, uint32_t missing) {
-    if (!observer_) return;
-    Finding finding = {Finding::Kind::Barrier, failure_, place, other};
-    finding.block = module_->grid->block;
-    finding.thread = running_->lane.thread;
-    finding.count = waiting;
-    finding.missing = missing;
-    observer_->found(finding);
 }
 
 // Lets waiting lanes continue. Returns false if none can.
@@ -245,23 +188,16 @@ bool Block::settle(uint32_t threads) {
         if (thread.state != State::AtBarrier) continue;
         if (!first) first = &thread;
         if (thread.place != first->place) {
-            running_ = &thread;
             failure_ = std::string(kernel_->name) + ": threads of one block wait at different barriers";
-            not_reached(first->place, thread.place, 0, 0);
             return false;
         }
     }
     if (ended > 0) {
         failure_ = std::string(kernel_->name) + ": " + std::to_string(at_barrier) + " threads wait at a barrier that " +
                    std::to_string(ended) + " never reach";
-        const Thread *gone = threads_.data();
-        while (gone->state != State::Ended) gone++;
-        running_ = const_cast<Thread *>(gone);
-        not_reached(first->place, nullptr, at_barrier, ended);
         return false;
     }
     epoch_ = order().next_epoch();
-    if (observer_) observer_->barrier_passed();
     for (uint32_t i = 0; i < threads; i++) {
         threads_[i].state = State::Ready;
         threads_[i].step = 0;
@@ -295,14 +231,6 @@ void Block::carry_out(Thread *wave, uint32_t lanes, uint64_t active) {
     if (wrong) failure_ = std::string(kernel_->name) + " " + wrong;
 }
 
-void Block::idle_lane(Thread &thread, const void *place) {
-    Finding finding = {Finding::Kind::Shuffle, "takes the value of a lane that takes no part", place};
-    finding.block = module_->grid->block;
-    finding.thread = thread.lane.thread;
-    finding.count = thread.argument;
-    observer_->found(finding);
-}
-
 void Block::resolve(Thread *wave, uint32_t lanes, const void *place) {
     auto here = [&](uint32_t lane) { return lane < lanes && wave[lane].state == State::AtMeeting && wave[lane].place == place; };
     uint64_t active = 0, votes = 0;
@@ -321,7 +249,6 @@ void Block::resolve(Thread *wave, uint32_t lanes, const void *place) {
         switch (thread.operation) {
             case WaveOperation::Shuffle:
                 thread.result = here(thread.argument) ? wave[thread.argument].value : NO_VALUE;
-                if (observer_ && !here(thread.argument)) idle_lane(thread, place);
                 break;
             case WaveOperation::Ballot: thread.result = votes; break;
             case WaveOperation::Together: break;
@@ -337,9 +264,8 @@ void Block::resolve(Thread *wave, uint32_t lanes, const void *place) {
 }
 
 std::string Block::run(const Module &module, const Kernel &kernel, void **arguments, const LaunchSize &size, uint32_t wave_size,
-                       DeviceMemory &memory, Observer *observer) {
+                       DeviceMemory &memory) {
     module_ = &module;
-    observer_ = observer;
     kernel_ = &kernel;
     arguments_ = arguments;
     memory_ = &memory;
@@ -379,7 +305,6 @@ std::string Block::run(const Module &module, const Kernel &kernel, void **argume
                 while (run_lanes(threads) && settle(threads)) {
                 }
                 if (!failure_.empty()) return failure_;
-                if (observer_) observer_->block_ended();
             }
     return {};
 }
@@ -387,12 +312,8 @@ std::string Block::run(const Module &module, const Kernel &kernel, void **argume
 }  // namespace
 
 std::string execute(const Module &module, const Kernel &kernel, void **arguments, const LaunchSize &size, uint32_t wave_size,
-                    DeviceMemory &memory, Observer *observer) {
-    return block.run(module, kernel, arguments, size, wave_size, memory, observer);
+                    DeviceMemory &memory) {
+    return block.run(module, kernel, arguments, size, wave_size, memory);
 }
-
-Running running() { return block.running(); }
-
-const char *dynamic_local_memory() { return block.local_memory(); }
 
 }  // namespace stand_in
