@@ -17,11 +17,8 @@ use tinyllama_session::{
     InstructorOrder, OrderAction, OutsideChange, Session, SessionEvent, SessionLocation, StepRef,
     inbox,
 };
-use tinyllama_workbench::check::{ExerciseCheck, WAVES, check};
-use tinyllama_workbench::proof::{EverySize, ProofAnswer};
-use tinyllama_workbench::{
-    Exercise, FindingKind, KernelFile, KernelFinding, ToolchainError, amd, exercises, find, text,
-};
+use tinyllama_workbench::compiled::compiler::{Compiler, CompilerError};
+use tinyllama_workbench::{FindingKind, exercises, find};
 
 /// Environment variable that makes tests fail on a machine without the compiler, so that nothing stays unchecked.
 const REQUIRED: &str = "HIP_STAND_IN_REQUIRED";
@@ -29,51 +26,16 @@ const REQUIRED: &str = "HIP_STAND_IN_REQUIRED";
 /// True if this machine can compile kernels; otherwise prints a line.
 fn ready() -> bool {
     static READY: OnceLock<bool> = OnceLock::new();
-    *READY.get_or_init(|| {
-        let exercise = find("elementwise").expect("an exercise");
-        let file = file(exercise.solution().expect("a solution"));
-        match check(exercise, &file, &[64], &mut |_| {}) {
-            Ok(_) => true,
-            Err(error) if error.is::<ToolchainError>() && std::env::var_os(REQUIRED).is_none() => {
-                // Writes directly to stderr, because the test harness hides the output of tests that pass.
-                let line = format!("NOT CHECKED in the workbench: {error}\n");
-                std::io::stderr().write_all(line.as_bytes()).expect("said");
-                false
-            }
-            Err(error) => panic!("the workbench does not work here: {error:#}"),
+    *READY.get_or_init(|| match Compiler::find() {
+        Ok(_) => true,
+        Err(error @ CompilerError::NoCompiler) if std::env::var_os(REQUIRED).is_none() => {
+            // Writes directly to stderr, because the test harness hides the output of tests that pass.
+            let line = format!("NOT CHECKED in the workbench: {error}\n");
+            std::io::stderr().write_all(line.as_bytes()).expect("said");
+            false
         }
+        Err(error) => panic!("the workbench does not work here: {error}"),
     })
-}
-
-fn file(text: &str) -> KernelFile {
-    KernelFile {
-        path: "kernel.hip".into(),
-        text: text.to_owned(),
-    }
-}
-
-fn checked(exercise: &Exercise, text: &str, waves: &[u32]) -> ExerciseCheck {
-    check(exercise, &file(text), waves, &mut |_| {}).expect("a machine that runs kernels")
-}
-
-fn said(checked: &ExerciseCheck, text: &str) -> String {
-    text::lines(checked, &file(text)).join("\n")
-}
-
-/// Processes exercises in parallel. Most of the time each is a separate process.
-fn for_each_exercise(look: impl Fn(&Exercise) -> Vec<String> + Sync) {
-    let all = exercises().expect("exercises that can be read");
-    let halves = [0, 1].map(|half| all.iter().skip(half).step_by(2));
-    let wrong: Vec<String> = std::thread::scope(|scope| {
-        let look = &look;
-        let threads =
-            halves.map(|half| scope.spawn(move || half.flat_map(look).collect::<Vec<_>>()));
-        threads
-            .into_iter()
-            .flat_map(|thread| thread.join().expect("a look"))
-            .collect()
-    });
-    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
 #[test]
@@ -127,170 +89,6 @@ fn every_folder_is_an_exercise_with_all_it_needs() {
             assert!(line.chars().count() <= 80, "{name}: {line}");
         }
     }
-}
-
-#[test]
-fn every_solution_passes_at_both_wave_sizes() {
-    if !ready() {
-        return;
-    }
-    for_each_exercise(|exercise| {
-        let text = exercise.solution().unwrap();
-        let checked = checked(exercise, text, &WAVES);
-        // No size that the proof tries may make a right kernel wrong.
-        let whole = checked.passed && checked.cases == 2 * exercise.cases.len();
-        (!whole).then(|| said(&checked, text)).into_iter().collect()
-    });
-}
-
-#[test]
-fn every_starter_fails_and_runs() {
-    if !ready() {
-        return;
-    }
-    for_each_exercise(|exercise| {
-        let text = exercise.starter().unwrap();
-        let checked = checked(exercise, text, &WAVES);
-        // A starter that does not compile teaches nothing.
-        let as_meant = !checked.passed
-            && checked
-                .findings
-                .iter()
-                .all(|finding| finding.kind != FindingKind::Compile);
-        (!as_meant)
-            .then(|| format!("starter: {}", said(&checked, text)))
-            .into_iter()
-            .collect()
-    });
-}
-
-/// A fault of a kernel that was proven to have none: a race in an argument, or a write outside of it.
-fn contradiction<'a>(exercise: &Exercise, checked: &'a ExerciseCheck) -> Option<&'a KernelFinding> {
-    let proven = checked
-        .every_size
-        .as_ref()
-        .is_some_and(EverySize::is_proven);
-    let mut findings = checked.findings.iter().filter(|_| proven);
-    findings.find(|finding| {
-        // A number may have the name of an array in local memory, which the proof does not speak of.
-        let arrays = exercise.arguments.iter().filter(|one| one.size.is_some());
-        let mut arrays = arrays.map(|one| format!("s {}[", one.name));
-        let verb = if finding.kind == FindingKind::Race {
-            ""
-        } else {
-            "write"
-        };
-        let kinds = [FindingKind::Race, FindingKind::OutOfBounds];
-        kinds.contains(&finding.kind)
-            && arrays.any(|array| finding.message.contains(&format!("{verb}{array}")))
-    })
-}
-
-#[test]
-fn every_typical_mistake_is_found_with_the_right_words() {
-    if !ready() {
-        return;
-    }
-    for_each_exercise(|exercise| {
-        let mut missed = vec![];
-        for wrong in &exercise.wrong {
-            let text = exercise.file(&wrong.file).unwrap();
-            // One check for all wave sizes, because compiling takes most of the time.
-            let waves = wrong.waves.clone().unwrap_or(WAVES.to_vec());
-            let together = checked(exercise, text, &waves);
-            if let Some(finding) = contradiction(exercise, &together) {
-                let name = &wrong.file;
-                missed.push(format!("{name}: proven, but {}", finding.message));
-            }
-            for wave in waves {
-                let shows = |finding: &KernelFinding| {
-                    finding.kind == wrong.shows
-                        && wrong
-                            .says
-                            .as_ref()
-                            .is_none_or(|says| finding.message.contains(says))
-                        && wrong.line.is_none_or(|line| {
-                            finding.line == Some(line) || finding.other_line == Some(line)
-                        })
-                        && (finding.waves.is_empty() || finding.waves.contains(&wave))
-                };
-                if together.findings.iter().any(shows) {
-                    continue;
-                }
-                // Of two findings in one line, the first wave size that shows it is reported.
-                let alone = checked(exercise, text, &[wave]);
-                if !alone.findings.iter().any(shows) {
-                    let (name, shows) = (&wrong.file, wrong.shows.name());
-                    let (says, line) = (&wrong.says, wrong.line);
-                    missed.push(format!(
-                        "{name} at waves of {wave} does not show `{shows}` {says:?} {line:?}:\n{}",
-                        said(&alone, text)
-                    ));
-                }
-            }
-        }
-        missed
-    });
-}
-
-#[test]
-fn every_solution_compiles_for_amd_gpus() {
-    if !ready() {
-        return;
-    }
-    for_each_exercise(|exercise| {
-        let text = exercise.solution().unwrap();
-        match amd::facts(exercise, &file(text)) {
-            Ok(Some(facts)) => {
-                let whole = facts
-                    .iter()
-                    .filter(|kernel| kernel.resources.vgprs > 0 && kernel.occupancy().is_some());
-                let expected = 3 * exercise.launches.len();
-                let missing = whole.count() < expected;
-                missing
-                    .then(|| format!("{}: {facts:?}", exercise.name))
-                    .into_iter()
-                    .collect()
-            }
-            Ok(None) => vec![],
-            Err(error) => vec![format!("{}: {error:#}", exercise.name)],
-        }
-    });
-}
-
-#[test]
-fn a_size_that_no_case_has_shows_what_is_wrong_there() {
-    if !ready() {
-        return;
-    }
-    let exercise = find("elementwise").unwrap();
-    let right = exercise.solution().unwrap();
-    let shown = |text: &str| {
-        checked(exercise, text, &[64])
-            .every_size
-            .expect("a compiler")
-    };
-    let wrong = shown(&right.replace("i < n", "i <= n"));
-    assert_eq!((wrong.answer, wrong.line), (ProofAnswer::Refuted, Some(6)));
-    assert!(
-        wrong.text().contains("with n 1: thread 1 of block 0"),
-        "{}",
-        wrong.text()
-    );
-    assert!(shown(right).is_proven());
-    // Every case passes here, and n = 2 is none of them.
-    let text = right.replace(
-        "    if (i < n)",
-        "    if (i == n && n == 2) out[i] = 0;\n    if (i < n)",
-    );
-    let checked = checked(exercise, &text, &[64]);
-    assert_eq!(
-        (checked.passed, checked.findings.len()),
-        (false, 1),
-        "{}",
-        said(&checked, &text)
-    );
-    assert_eq!(checked.findings[0].case.as_deref(), Some("n 2"));
 }
 
 /// Files that do not solve the first exercise, and the expected messages.
@@ -350,13 +148,13 @@ const BAD: &[(&str, &str, FindingKind, &[&str])] = &[
         "a copy past the end",
         "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    if (threadIdx.x == 0) memcpy(out, x, (n + 1) * sizeof(float));\n}\n",
         FindingKind::OutOfBounds,
-        &["of 1024 elements", "line 2"],
+        &["[1024] of 1024 elements", "line 2"],
     ),
     (
         "a move past the end",
         "extern \"C\" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {\n    if (threadIdx.x == 0) memmove(out + 1, out, n * sizeof(float));\n}\n",
         FindingKind::OutOfBounds,
-        &["out[1..1024] of 1024 elements", "line 2"],
+        &["[1024] of 1024 elements", "line 2"],
     ),
     (
         "a copy far past the end",
@@ -369,7 +167,7 @@ const BAD: &[(&str, &str, FindingKind, &[&str])] = &[
         "somebody else's file",
         "#include \"/etc/passwd\"\n",
         FindingKind::Compile,
-        &["refused", "line 1"],
+        &["file not found", "<hip/hip_runtime.h> or nothing", "line 1"],
     ),
     (
         "a call of the system",
@@ -467,22 +265,10 @@ fn a_file_that_is_no_text_never_reaches_a_compiler() {
 
 fn check_file(home: &Path, path: &Path) -> std::process::Output {
     let mut command = tutor(home);
-    // The stand-in is built only once for all tests.
-    command.env("XDG_CACHE_HOME", shared_cache());
     command
         .args(["workbench", "check", "elementwise", "--json", "--file"])
         .arg(path);
     command.output().expect("the program starts")
-}
-
-/// The cache of the user who runs the tests. The library's own checks also build the stand-in there.
-fn shared_cache() -> std::ffi::OsString {
-    let own = std::env::var_os("XDG_CACHE_HOME");
-    own.unwrap_or_else(|| {
-        Path::new(&std::env::var_os("HOME").unwrap_or_default())
-            .join(".cache")
-            .into_os_string()
-    })
 }
 
 #[test]
@@ -493,9 +279,7 @@ fn an_exercise_goes_from_start_to_a_passed_check() {
     let home = tempfile::tempdir().unwrap();
     let workbench = |words: &[&str]| {
         let mut command = tutor(home.path());
-        command
-            .env("XDG_CACHE_HOME", shared_cache())
-            .current_dir(home.path());
+        command.current_dir(home.path());
         command
             .arg("workbench")
             .args(words)
@@ -579,7 +363,6 @@ fn a_check_in_a_second_terminal_is_kept_by_the_tutor_that_is_open() {
     let path = home.path().join("elementwise.hip");
     std::fs::write(&path, solution("elementwise")).unwrap();
     let output = tutor(home.path())
-        .env("XDG_CACHE_HOME", shared_cache())
         .env("USER", "ada")
         .args(["workbench", "check", "elementwise", "--file"])
         .arg(&path)

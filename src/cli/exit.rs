@@ -23,7 +23,6 @@ use tinyllama_tutor_core::TutorError;
 use tinyllama_tutor_core::instructor::ClassError;
 use tinyllama_tutor_core::instructor::scope::ScopeError;
 use tinyllama_ui::plain::folded_prose;
-use tinyllama_workbench::ToolchainError;
 use tinyllama_workbench::compiled::compiler::CompilerError;
 
 /// The program's exit status.
@@ -122,12 +121,10 @@ fn of_type(cause: &(dyn Error + 'static)) -> Option<(Exit, Option<String>)> {
         || cause.is::<UsageError>()
         || cause.is::<ScopeError>()
         || cause.is::<ImportError>();
-    let is_missing = cause.is::<ToolchainError>()
-        || matches!(
-            cause.downcast_ref(),
-            Some(CompilerError::NoCompiler | CompilerError::Unusable { .. })
-        )
-        || matches!(cause.downcast_ref(), Some(RunError::NotInstalled { .. }));
+    let is_missing = matches!(
+        cause.downcast_ref(),
+        Some(CompilerError::NoCompiler | CompilerError::Unusable { .. })
+    ) || matches!(cause.downcast_ref(), Some(RunError::NotInstalled { .. }));
     let exit = match (cause.downcast_ref(), cause.downcast_ref::<io::Error>()) {
         _ if is_usage => Exit::Usage,
         _ if is_missing => Exit::Environment,

@@ -12,12 +12,13 @@ use tinyllama_engine::targets::{Target, v4};
 use tinyllama_engine::train::{
     Data, EngineDevice, KernelInPlace, MatmulPrecision, Synchronize, TrainingOptions,
 };
-use tinyllama_workbench::{KernelFile, check, find, text};
+use tinyllama_workbench::check::{self, CheckOptions};
+use tinyllama_workbench::{KernelFile, find, text};
 
 /// Limit for the relative difference of an f32 gradient; a different order of roundings stays below it.
 const ALLOWED: f64 = 1e-4;
 
-/// Size limit for models on the stand-in, which then needs seconds for a step.
+/// Size limit for models in the emulator, which then needs seconds for a step.
 const MOST_PARAMETERS: u64 = 1_000_000;
 const SMALL_FLAGS: &str = "--config tiny --layers 1 --hidden 64 --batch-size 2 --seq-len 32";
 
@@ -51,7 +52,7 @@ pub fn check(
     let parameters = options.config.parameters();
     if driver.is_none() && parameters > MOST_PARAMETERS {
         bail!(UsageError(format!(
-            "--kernel without a GPU runs lane by lane, and this model has {parameters} parameters: \
+            "--kernel without a GPU runs in an emulator, and this model has {parameters} parameters: \
              {MOST_PARAMETERS} at most; use {SMALL_FLAGS}"
         )));
     }
@@ -60,13 +61,13 @@ pub fn check(
         let file = file.map_err(|finding| UsageError(finding.message))?;
         let checked = match &driver {
             Some(driver) => gpu::check(driver, exercise, &file)?,
-            None => check::check(exercise, &file, &check::WAVES, &mut |_| {})?,
+            None => check::check(exercise, &file, &CheckOptions::default(), &mut |_| {})?,
         };
         if !checked.passed {
             bail!("{}", text::lines(&checked, &file).join("\n"));
         }
     }
-    let on_stand_in = driver.is_none();
+    let in_emulator = driver.is_none();
     drop(driver);
     let batch = Data::synthetic(&options.config, options.seed).next_batch();
     // Both sides use full precision for products and the same algorithms, so only the kernels differ.
@@ -110,9 +111,9 @@ pub fn check(
     }
     let names = options.kernels.iter().map(|own| &own.operation);
     let (names, agree) = (itertools::join(names, ", "), agree.join(", "));
-    let rest = match on_stand_in {
+    let rest = match in_emulator {
         true => {
-            "times are those of the stand-in for a GPU on this CPU, and say nothing about the kernel"
+            "times are those of an emulator of a GPU on this CPU, and say nothing about the kernel"
         }
         false => "`compare v4 \"v4:--kernel ...\"` says what it changes",
     };

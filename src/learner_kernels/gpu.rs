@@ -10,8 +10,8 @@ use tinyllama_workbench::check::{ExerciseCheck, compare};
 use tinyllama_workbench::exercise::Exercise;
 use tinyllama_workbench::file::KernelFile;
 use tinyllama_workbench::finding::{FindingKind, KernelFinding};
+use tinyllama_workbench::judge::KernelOutput;
 use tinyllama_workbench::problem::{KernelArgument, PreparedCase};
-use tinyllama_workbench::stand_in::KernelOutput;
 
 const PRELUDE: &str = include_str!("gpu.h");
 
@@ -67,7 +67,7 @@ pub(super) fn compile<'a>(
     file: &KernelFile,
 ) -> Result<NamedKernels<'a>, DriverError> {
     let module = driver.compile(&SourceCode::new(
-        tinyllama_workbench::compile::SOURCE,
+        tinyllama_workbench::source::SOURCE,
         source(file),
     ))?;
     let entries = exercise.launches.iter().map(|launch| launch.entry.as_str());
@@ -83,7 +83,7 @@ pub fn source(file: &KernelFile) -> String {
         lines.map(|line| if include(line) { "" } else { line }),
         "\n",
     );
-    let name = tinyllama_workbench::compile::SOURCE;
+    let name = tinyllama_workbench::source::SOURCE;
     format!("{PRELUDE}\n#line 1 \"{name}\"\n{text}\n")
 }
 
@@ -93,7 +93,7 @@ fn refusal(error: DriverError) -> Result<KernelFinding> {
     match &error {
         DriverError::Compile { log, .. } => {
             let line = log.lines().find_map(|line| {
-                let (_, rest) = line.split_once(tinyllama_workbench::compile::SOURCE)?;
+                let (_, rest) = line.split_once(tinyllama_workbench::source::SOURCE)?;
                 rest.trim_start_matches([':', '('])
                     .split(|c: char| !c.is_ascii_digit())
                     .next()?

@@ -1,6 +1,7 @@
 //! Puts a learner's kernel into a real training step, for the exercises that V4 has a place for.
 
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -8,17 +9,18 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use super::gpu;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_contract::{Arrays, KernelInPlace};
-use tinyllama_workbench::compile::{self, HostModule};
+use tinyllama_workbench::compiled::compiler::Compiler;
 use tinyllama_workbench::exercise::{Exercise, NamedSizes, find};
 use tinyllama_workbench::file::KernelFile;
+use tinyllama_workbench::judge::{self, Built};
 use tinyllama_workbench::problem::PreparedCase;
-use tinyllama_workbench::toolchain::Toolchain;
-use tinyllama_workbench::{KernelFinding, stand_in, text};
+use tinyllama_workbench::{KernelFinding, text};
 
 /// Exercises whose kernels can replace V4's own.
 pub const PLACES: [&str; 4] = ["rmsnorm", "swiglu", "cross-entropy", "adamw"];
 
-/// Lanes of a wavefront on the stand-in, as on CDNA.
+/// The architecture of the emulated kernel, and its lanes of a wavefront.
+const ARCHITECTURE: &str = "gfx942";
 const WAVE: u32 = 64;
 
 /// Prepares the kernel of a file so that V4 can call it.
@@ -59,22 +61,23 @@ pub fn kernel(operation: &str, path: &Path) -> Result<KernelInPlace> {
 /// Name and value of an argument that is a number.
 type ScalarArgument<'a> = (&'a str, f32);
 
-/// Returns the kernel on the stand-in; it is compiled at the first call.
+/// Returns the kernel as machine code of an AMD GPU, which the emulator executes. It is compiled at the first call.
 fn on_host(
     exercise: &'static Exercise,
     file: KernelFile,
 ) -> impl Fn(&[(&str, usize)], Option<ScalarArgument<'_>>, Arrays) -> Result<Arrays> {
     let compiled = OnceLock::new();
     move |sizes, number, arrays| {
-        let compile = || compile(exercise, &file).map_err(|error| format!("{error:#}"));
-        let compiled = compiled.get_or_init(compile).as_ref();
-        let (toolchain, module) = compiled.map_err(|error| anyhow!("{error}"))?;
-        let mut problem = PreparedCase::shape(exercise, &named(sizes), WAVE)?;
+        let build = || build(exercise, &file).map_err(|error| format!("{error:#}"));
+        let built = compiled.get_or_init(build).as_ref();
+        let built = built.map_err(|error| anyhow!("{error}"))?;
+        let wave = u32::try_from(built.program.wave_size)?;
+        let mut problem = PreparedCase::shape(exercise, &named(sizes), wave)?;
         if let Some((name, value)) = number {
             problem.set_number(name, value);
         }
-        let made = on_stand_in(toolchain, module, problem, arrays, &file);
-        made.with_context(|| format!("your {} in the model, on the stand-in", exercise.name))
+        let made = execute(built, problem, arrays, &file);
+        made.with_context(|| format!("your {} in the model, in the emulator", exercise.name))
     }
 }
 
@@ -85,17 +88,14 @@ fn named(sizes: &[(&str, usize)]) -> NamedSizes {
         .collect()
 }
 
-fn compile(exercise: &Exercise, file: &KernelFile) -> Result<(Toolchain, HostModule)> {
-    let toolchain = Toolchain::ready(&mut |_| {})?;
-    let module = compile::compile(&toolchain, exercise, file)?;
-    let module = module.map_err(|_| anyhow!("it does not compile"))?;
-    Ok((toolchain, module))
+fn build(exercise: &Exercise, file: &KernelFile) -> Result<Built> {
+    let built = judge::build(&Compiler::find()?, exercise, file, ARCHITECTURE)?;
+    built.map_err(|_| anyhow!("it does not compile"))
 }
 
-/// Runs one launch in its own process, with the limits of a check.
-fn on_stand_in(
-    toolchain: &Toolchain,
-    module: &HostModule,
+/// Executes one launch, with the checks and limits of a case.
+fn execute(
+    built: &Built,
     mut problem: PreparedCase<'static>,
     mut arrays: Arrays,
     file: &KernelFile,
@@ -107,11 +107,11 @@ fn on_stand_in(
             .remove(buffer.argument.name.as_str())
             .filter(|_| is_given);
     }
-    let answer = stand_in::run(toolchain, module, &problem, false)?;
-    if let Some(finding) = answer.findings.first() {
+    let result = judge::execute(built, &problem, false, &AtomicU64::new(0))?;
+    if let Some(finding) = result.findings.first() {
         bail!("{}", text::finding_lines(finding, file).join("\n"));
     }
-    let mut outputs = answer.outputs.context("it did not finish")?;
+    let mut outputs = result.outputs.context("it did not finish")?;
     let made = problem.buffers.iter().filter_map(|buffer| {
         let name = buffer.argument.name.as_str();
         Some((name, outputs.remove(name)?.words))

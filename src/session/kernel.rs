@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use crate::{SessionEvent, StepRef};
-use tinyllama_workbench::check::{self, ExerciseCheck};
+use tinyllama_workbench::check::{self, CheckOptions, CheckProgress, ExerciseCheck};
 use tinyllama_workbench::{Exercise, KernelFile, exercise_file, text};
 
 /// A file and the result of its check.
@@ -45,13 +45,17 @@ impl CheckedKernel {
         }
     }
 
-    /// Checks the kernel on the stand-in, at every wave size.
+    /// Checks the kernel without a GPU, at every wave size. `say` receives what the check is doing.
     ///
     /// # Errors
     /// The same as [`CheckedKernel::by_check`].
-    pub fn on_stand_in(exercise: &Exercise, path: &Path) -> Result<CheckedKernel> {
+    pub fn without_gpu(
+        exercise: &Exercise,
+        path: &Path,
+        say: &mut dyn FnMut(CheckProgress),
+    ) -> Result<CheckedKernel> {
         CheckedKernel::by_check(exercise, path, |file| {
-            check::check(exercise, file, &check::WAVES, &mut |_| {})
+            check::check(exercise, file, &CheckOptions::default(), say)
         })
     }
 

@@ -6,8 +6,9 @@ use anyhow::Result;
 use super::exercise::Exercise;
 use super::file::KernelFile;
 use super::problem::PreparedCase;
+use super::source::source;
 use crate::compiled::assembly;
-use crate::compiled::compiler::{Compiler, CompilerError, HAND_WRITTEN};
+use crate::compiled::compiler::{Compiler, CompilerError};
 use crate::compiled::facts::{ARCHITECTURES, KernelFacts};
 
 /// Returns the resources of every kernel of `file` on every architecture. `None` means that no compiler on this machine
@@ -47,13 +48,4 @@ pub fn facts(exercise: &Exercise, file: &KernelFile) -> Result<Option<Vec<Kernel
         }
     }
     Ok(Some(facts))
-}
-
-/// Builds the text for the compiler: declarations, then the file.
-pub(super) fn source(file: &KernelFile) -> String {
-    format!(
-        "#line 1 \"hand_written.h\"\n{HAND_WRITTEN}\n#line 1 \"{}\"\n{}",
-        super::compile::SOURCE,
-        file.text
-    )
 }

@@ -1,23 +1,32 @@
-//! Checks a kernel without a GPU: every case of its exercise, with waves of 64 and 32 lanes.
+//! Checks a kernel without a GPU: every case of its exercise as machine code of AMD GPUs, with waves of 64 and 32 lanes.
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use anyhow::Result;
 use itertools::Itertools;
 use serde::Serialize;
 
 use super::amd;
-use super::compile::{self, HostModule};
-use super::exercise::{ErrorLimits, Exercise, LaunchText};
+use super::exercise::{ErrorLimits, Exercise, NamedSizes};
 use super::file::KernelFile;
 use super::finding::{FindingKind, KernelAccess, KernelFinding};
 use super::host;
+use super::judge::{self, Built, CaseResult, KernelOutput};
 use super::picture::AccessPicture;
 use super::problem::PreparedCase;
-use super::proof::{self, EverySize};
-use super::stand_in::{self, CaseResult, KernelOutput};
-use super::toolchain::Toolchain;
+use crate::compiled::compiler::Compiler;
 
 /// Wave sizes of CDNA and RDNA. NVIDIA's warps have 32 lanes as well.
 pub const WAVES: [u32; 2] = [64, 32];
+
+/// The architectures that a check compiles for unless others are asked for: one of each wave size.
+pub const ARCHITECTURES: [&str; 2] = ["gfx942", "gfx1100"];
+
+/// Number of cases with sizes that are drawn anew for each check.
+const DRAWN: usize = 2;
 
 /// Numbers below this count as 0, because f32 loses digits there.
 const SMALLEST: f64 = 1e-30;
@@ -25,17 +34,22 @@ const SMALLEST: f64 = 1e-30;
 /// Largest number of wrong elements that a finding lists.
 const TOLD: usize = 3;
 
+/// Interval of reports of progress.
+const REPORT: Duration = Duration::from_millis(250);
+
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ExerciseCheck {
     pub exercise: String,
     pub passed: bool,
-    /// Number of cases that ran, over all wave sizes.
+    /// Number of cases that ran, over all architectures.
     pub cases: usize,
     pub findings: Vec<KernelFinding>,
     pub warnings: Vec<KernelFinding>,
-    /// What holds for every size. `None` if the file never ran, or no compiler on this machine knows AMD GPUs.
-    pub every_size: Option<EverySize>,
+    /// What draws the sizes that are not in the exercise. `None` if nothing was drawn.
+    pub seed: Option<u64>,
+    /// The drawn cases.
+    pub drawn: Vec<String>,
     /// Pictures of the first case, for each wave size.
     pub pictures: Vec<WavePictures>,
 }
@@ -46,56 +60,111 @@ pub struct WavePictures {
     pub pictures: Vec<AccessPicture>,
 }
 
-/// Checks `file` as a solution of `exercise`. `say` receives a message before slow work.
+/// What a check compiles for and which sizes it adds.
+#[derive(Clone, Debug)]
+pub struct CheckOptions {
+    pub architectures: Vec<String>,
+    /// Draws the added sizes. `None` draws others each time.
+    pub seed: Option<u64>,
+}
+
+impl Default for CheckOptions {
+    fn default() -> CheckOptions {
+        CheckOptions::of(&ARCHITECTURES)
+    }
+}
+
+impl CheckOptions {
+    pub fn of<T: AsRef<str>>(architectures: &[T]) -> CheckOptions {
+        let architectures = architectures.iter();
+        CheckOptions {
+            architectures: architectures.map(|one| one.as_ref().to_owned()).collect(),
+            seed: None,
+        }
+    }
+
+    /// Takes the usual architectures with these wave sizes.
+    pub fn of_waves(waves: &[u32]) -> CheckOptions {
+        let usual = WAVES.iter().zip(ARCHITECTURES);
+        let chosen = usual.filter(|(wave, _)| waves.contains(wave));
+        CheckOptions::of(&chosen.map(|(_, one)| one).collect::<Vec<_>>())
+    }
+}
+
+/// What a check is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckProgress {
+    Compiling,
+    /// Number of workgroups that are done, and of all.
+    Executing {
+        done: u64,
+        all: u64,
+    },
+}
+
+impl CheckProgress {
+    /// Formats one sentence.
+    pub fn text(self) -> String {
+        match self {
+            CheckProgress::Compiling => "The kernel is being compiled.".into(),
+            CheckProgress::Executing { done, all } => {
+                format!("The kernel is being executed: {done} of {all} workgroups are done.")
+            }
+        }
+    }
+}
+
+/// One case on one architecture.
+struct CaseJob<'a> {
+    built: &'a Built,
+    problem: PreparedCase<'a>,
+    /// Index of the architecture, and of the case.
+    turn: usize,
+    index: usize,
+}
+
+/// Checks `file` as a solution of `exercise`. `say` receives what it is doing.
 ///
 /// # Errors
-/// Fails if this machine cannot compile or run kernels, for example with a [`ToolchainError`](super::toolchain::ToolchainError).
-/// Faults of the kernel are findings, not errors.
+/// Fails if this machine cannot compile for AMD GPUs, for example with a
+/// [`CompilerError`](crate::compiled::compiler::CompilerError), or the emulator does not know an instruction. Faults of
+/// the kernel are findings, not errors.
 pub fn check(
     exercise: &Exercise,
     file: &KernelFile,
-    waves: &[u32],
-    say: &mut dyn FnMut(&str),
+    options: &CheckOptions,
+    say: &mut dyn FnMut(CheckProgress),
 ) -> Result<ExerciseCheck> {
+    say(CheckProgress::Compiling);
+    let compiler = Compiler::find()?;
     let mut checked = ExerciseCheck {
         exercise: exercise.name.clone(),
         ..ExerciseCheck::default()
     };
-    let toolchain = Toolchain::ready(say)?;
-    let module = match compile::compile(&toolchain, exercise, file)? {
-        Ok(module) => module,
-        Err(findings) => {
-            checked.findings = findings;
-            return Ok(checked);
-        }
-    };
-    checked.warnings.clone_from(&module.warnings);
-    // Lanes of a wavefront count only in some kernels.
-    let depends =
-        file.text.contains("warpSize") || exercise.launches.iter().any(LaunchText::depends_on_wave);
-    let proofs = waves
-        .iter()
-        .copied()
-        .take(if depends { waves.len() } else { 1 });
-    std::thread::scope(|scope| {
-        let prove = |wave| {
-            (
-                wave,
-                scope.spawn(move || proof::prove(exercise, file, wave)),
-            )
-        };
-        let proofs: Vec<_> = proofs.map(prove).collect();
-        checked.run_cases(&toolchain, &module, exercise, file, waves)?;
-        for (wave, proof) in proofs {
-            let proof = proof.join().ok().flatten();
-            let proof =
-                proof.map(|proof| checked.tried(&toolchain, &module, exercise, proof, wave));
-            if checked.every_size.as_ref().is_none_or(EverySize::is_proven) {
-                checked.every_size = proof.transpose()?;
+    let mut all = vec![];
+    for built in build_all(&compiler, exercise, file, &options.architectures)? {
+        match built {
+            Ok(built) => all.push(built),
+            Err(findings) => {
+                checked.findings = findings;
+                return Ok(checked);
             }
         }
-        anyhow::Ok(())
-    })?;
+    }
+    let first = all.first();
+    checked.warnings = first.map_or(vec![], |built| built.warnings.clone());
+    let random = || RandomState::new().build_hasher().finish() % 1_000_000;
+    let seed = options.seed.unwrap_or_else(random);
+    let drawn = PreparedCase::draw(exercise, seed, DRAWN);
+    checked.seed = (!drawn.is_empty()).then_some(seed);
+    let jobs = jobs(exercise, file, &all, &drawn, seed)?;
+    let count = exercise.cases.len();
+    let of_first = jobs.iter().filter(|job| job.turn == 0);
+    checked.drawn = of_first
+        .skip(count)
+        .map(|job| job.problem.describe())
+        .collect();
+    checked.add_cases(&jobs, run_all(&jobs, say))?;
     if let Some(host) = &exercise.host {
         checked
             .findings
@@ -108,68 +177,154 @@ pub fn check(
     Ok(checked)
 }
 
-impl ExerciseCheck {
-    fn run_cases(
-        &mut self,
-        toolchain: &Toolchain,
-        module: &HostModule,
-        exercise: &Exercise,
-        file: &KernelFile,
-        waves: &[u32],
-    ) -> Result<()> {
-        for (turn, &wave) in waves.iter().enumerate() {
-            // From the second wave size on, the numbers depend on the file, so that no file can contain the results.
-            let salt = if turn == 0 { 0 } else { file.salt() };
-            for (index, sizes) in exercise.cases.iter().enumerate() {
-                let problem = PreparedCase::salted(exercise, sizes, wave, salt)?;
-                let first = index == 0;
-                let answer = stand_in::run(toolchain, module, &problem, first)?;
-                self.cases += 1;
-                let mut findings = wrong_results(&problem, &answer)?;
-                let whole = answer.outputs.is_some();
-                if first && whole {
-                    findings.extend(over_limits(&problem, &answer)?);
-                }
-                let endless = answer
-                    .findings
-                    .iter()
-                    .any(|finding| finding.kind == FindingKind::Endless);
-                let all = answer.findings.into_iter().chain(findings).collect();
-                self.add_all(all, wave, &problem);
-                if first {
-                    let pictures = answer.pictures;
-                    self.pictures.push(WavePictures { wave, pictures });
-                }
-                if endless {
+/// Compiles for every architecture at once.
+fn build_all(
+    compiler: &Compiler,
+    exercise: &Exercise,
+    file: &KernelFile,
+    architectures: &[String],
+) -> Result<Vec<Result<Built, Vec<KernelFinding>>>> {
+    std::thread::scope(|scope| {
+        let builds: Vec<_> = architectures
+            .iter()
+            .map(|name| scope.spawn(move || judge::build(compiler, exercise, file, name)))
+            .collect();
+        let built = builds.into_iter().map(|build| {
+            let ended = build.join();
+            ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        built.collect()
+    })
+}
+
+/// Prepares every case, for every architecture.
+fn jobs<'a>(
+    exercise: &'a Exercise,
+    file: &KernelFile,
+    all: &'a [Built],
+    drawn: &[NamedSizes],
+    seed: u64,
+) -> Result<Vec<CaseJob<'a>>> {
+    let mut jobs = vec![];
+    for (turn, built) in all.iter().enumerate() {
+        let wave = u32::try_from(built.program.wave_size)?;
+        // From the second architecture on, the numbers depend on the file, so that no file can contain the results.
+        let salt = if turn == 0 { 0 } else { file.salt() };
+        let fixed = exercise.cases.iter().map(|sizes| (sizes, salt));
+        let drawn = drawn
+            .iter()
+            .map(|sizes| (sizes, salt ^ seed.wrapping_add(1)));
+        for (index, (sizes, salt)) in fixed.chain(drawn).enumerate() {
+            jobs.push(CaseJob {
+                built,
+                problem: PreparedCase::salted(exercise, sizes, wave, salt)?,
+                turn,
+                index,
+            });
+        }
+    }
+    Ok(jobs)
+}
+
+/// Executes all jobs on all processors. A job that was left out, because an earlier one of its architecture did not end,
+/// has no result.
+fn run_all(
+    jobs: &[CaseJob<'_>],
+    say: &mut dyn FnMut(CheckProgress),
+) -> Vec<Option<Result<CaseResult>>> {
+    let groups = |job: &CaseJob<'_>| -> u64 {
+        let launches = job.problem.launches.iter();
+        let groups = launches.map(|one| {
+            one.grid
+                .iter()
+                .map(|side| u64::from(*side))
+                .product::<u64>()
+        });
+        groups.sum()
+    };
+    let all = jobs.iter().map(groups).sum();
+    let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
+    // For each architecture, the first case that did not end.
+    let turns = jobs.last().map_or(0, |job| job.turn + 1);
+    let endless: Vec<AtomicUsize> = (0..turns).map(|_| AtomicUsize::new(usize::MAX)).collect();
+    let mut results: Vec<Option<Result<CaseResult>>> = jobs.iter().map(|_| None).collect();
+    std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel();
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        for _ in 0..processors.min(jobs.len()) {
+            let (sender, next, done, endless) = (sender.clone(), &next, &done, &endless);
+            scope.spawn(move || {
+                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let first_endless = &endless[job.turn];
                     // The other cases would take as long.
-                    break;
+                    if first_endless.load(Ordering::Relaxed) < job.index {
+                        continue;
+                    }
+                    let result = judge::execute(job.built, &job.problem, job.index == 0, done);
+                    if result.as_ref().is_ok_and(CaseResult::is_endless) {
+                        first_endless.fetch_min(job.index, Ordering::Relaxed);
+                    }
+                    // The receiver is gone only if this check is given up.
+                    let _ = sender.send((job.turn, job.index, result));
                 }
+            });
+        }
+        drop(sender);
+        loop {
+            match receiver.recv_timeout(REPORT) {
+                Ok((turn, index, result)) => {
+                    let mut at = jobs.iter();
+                    let at = at.position(|job| (job.turn, job.index) == (turn, index));
+                    if let Some(at) = at {
+                        results[at] = Some(result);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    let done = done.load(Ordering::Relaxed);
+                    say(CheckProgress::Executing { done, all });
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+    });
+    results
+}
+
+impl ExerciseCheck {
+    /// Adds what the cases found, in their order. After a case that did not end, the others of its architecture are left
+    /// out, whether they ran or not.
+    fn add_cases(
+        &mut self,
+        jobs: &[CaseJob<'_>],
+        results: Vec<Option<Result<CaseResult>>>,
+    ) -> Result<()> {
+        let mut ended = None;
+        for (job, result) in jobs.iter().zip(results) {
+            if ended == Some(job.turn) {
+                continue;
+            }
+            let Some(result) = result else {
+                continue;
+            };
+            let result = result?;
+            self.cases += 1;
+            let mut findings = wrong_results(&job.problem, &result)?;
+            let is_first = job.index == 0;
+            if is_first && result.outputs.is_some() {
+                findings.extend(over_limits(&job.problem, &result)?);
+            }
+            if result.is_endless() {
+                ended = Some(job.turn);
+            }
+            let wave = job.problem.wave;
+            let all = result.findings.into_iter().chain(findings).collect();
+            self.add_all(all, wave, &job.problem);
+            if is_first {
+                let pictures = result.pictures;
+                self.pictures.push(WavePictures { wave, pictures });
             }
         }
         Ok(())
-    }
-
-    /// Runs the sizes at which a proof failed. What goes wrong there is a finding.
-    fn tried(
-        &mut self,
-        toolchain: &Toolchain,
-        module: &HostModule,
-        exercise: &Exercise,
-        proof: EverySize,
-        wave: u32,
-    ) -> Result<EverySize> {
-        let sizes = proof.sizes.as_ref();
-        let Some(problem) = sizes.and_then(|sizes| PreparedCase::new(exercise, sizes, wave).ok())
-        else {
-            return Ok(proof);
-        };
-        let mut findings = stand_in::run(toolchain, module, &problem, false)?.findings;
-        findings.retain(|one| matches!(one.kind, FindingKind::Race | FindingKind::OutOfBounds));
-        let proof = findings.first().map_or(proof.clone(), |first| {
-            proof.refuted(&problem.describe(), first)
-        });
-        self.add_all(findings, wave, &problem);
-        Ok(proof)
     }
 
     /// Kinds of the findings, each once.

@@ -45,6 +45,9 @@ pub struct Exercise {
     /// What the task says of sizes. Each formula is a whole number of at least 0: `256 - width`, `head_dim / 2`.
     #[serde(default)]
     pub sizes: Vec<Expression>,
+    /// Sizes of which a drawn case takes one of these values, instead of any that divides as those of the cases do.
+    #[serde(default)]
+    pub drawn: BTreeMap<String, Vec<f64>>,
     pub bench: NamedSizes,
     /// Least number of bytes to move; `flops` is the number of operations to compute.
     pub bytes: Expression,

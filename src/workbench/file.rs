@@ -7,6 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::finding::{FindingKind, KernelFinding};
 use super::tokens::{LinePlace, Token, TokenKind, tokens};
+use crate::compiled::compiler::REPLACED_HEADERS;
 use tinyllama_base::untrusted;
 
 /// Most bytes of a file. A kernel is far smaller.
@@ -73,8 +74,8 @@ impl KernelFile {
         self.text.lines().nth(index)
     }
 
-    /// Finds directives that reach outside the file. A kernel needs none, and a compiler that shows lines of any file
-    /// could leak it.
+    /// Finds directives that reach outside the file, for the compilers of GPU drivers, which see all files. A kernel needs
+    /// none, and a compiler that shows lines of any file could leak it.
     pub fn refused(&self) -> Option<KernelFinding> {
         let refuse = |line: u32, why: String| {
             let why = format!("{why} is refused: a kernel of the workbench {REMEDY}");
@@ -112,87 +113,10 @@ impl KernelFile {
         }
         None
     }
-
-    /// Finds words that bypass the stand-in's checks or reach the program that runs the kernel.
-    pub fn refused_on_stand_in(&self) -> Option<KernelFinding> {
-        let refuses = |token: &Token| {
-            let word = &*token.text;
-            let is_word = token.kind == TokenKind::Word;
-            let starts = || OF_THE_STAND_IN.iter().any(|start| word.starts_with(start));
-            let why = match word {
-                "##" if token.kind == TokenKind::Sign => {
-                    "makes names that cannot be checked: write them out"
-                }
-                "asm" | "__asm" | "__asm__" if is_word => {
-                    "is assembly, which the stand-in does not run: write C++"
-                }
-                _ if is_word && UNCHECKED_WORDS.contains(&word) => {
-                    "takes code or memory out of the checks: leave it out"
-                }
-                _ if is_word && starts() => {
-                    "belongs to the program that runs the kernel: use another name"
-                }
-                _ => return None,
-            };
-            Some(KernelFinding::new(
-                FindingKind::Compile,
-                Some(token.line),
-                format!("`{word}` is refused: it {why}"),
-            ))
-        };
-        tokens(&self.text).iter().find_map(refuses)
-    }
-
-    /// Returns the first line that contains this word.
-    pub fn line_of(&self, word: &str) -> Option<u32> {
-        let all = tokens(&self.text);
-        all.iter()
-            .find(|token| token.text == word)
-            .map(|token| token.line)
-    }
 }
 
 const REMEDY: &str =
     "includes <hip/hip_runtime.h> or nothing, and `#pragma unroll` is the only pragma it needs";
-
-/// HIP headers that exist for other compilers. They are empty here.
-pub const HEADERS: [&str; 3] = ["hip_runtime.h", "hip_fp16.h", "hip_bf16.h"];
-
-/// Attributes and functions of the compiler that avoid the calls before each access, or change where a function continues.
-pub const UNCHECKED_WORDS: [&str; 22] = [
-    "no_sanitize",
-    "__no_sanitize__",
-    "no_sanitize_address",
-    "__no_sanitize_address__",
-    "no_address_safety_analysis",
-    "__no_address_safety_analysis__",
-    "disable_sanitizer_instrumentation",
-    "__disable_sanitizer_instrumentation__",
-    "naked",
-    "__naked__",
-    "address_space",
-    "__address_space__",
-    "__seg_fs",
-    "__seg_gs",
-    "__builtin_return_address",
-    "__builtin_frame_address",
-    "__builtin_extract_return_addr",
-    "__builtin_setjmp",
-    "__builtin_longjmp",
-    "__builtin_eh_return",
-    "__builtin_unwind_init",
-    "__builtin_thread_pointer",
-];
-
-const OF_THE_STAND_IN: [&str; 7] = [
-    "STAND_IN",
-    "stand_in",
-    "hip_stand_in",
-    "__asan",
-    "__ubsan",
-    "__sanitizer",
-    "__builtin_ia32",
-];
 
 /// Describes a directive that is not allowed. `tokens` begin after its `#`.
 fn refused_directive(tokens: &[Token]) -> Option<String> {
@@ -203,7 +127,7 @@ fn refused_directive(tokens: &[Token]) -> Option<String> {
     let shown = || format!("`#{} {}`", directive[0], directive[1..].concat());
     match *directive.first()? {
         "include" => {
-            let is_known = HEADERS
+            let is_known = REPLACED_HEADERS
                 .iter()
                 .any(|header| directive[1..].concat() == format!("<hip/{header}>"));
             (!is_known).then(shown)
@@ -306,32 +230,6 @@ mod tests {
         let file = read(b"a\nb c\n").unwrap();
         let lines = [0, 1, 2, 3].map(|number| file.line(number));
         assert_eq!(lines, [None, Some("a"), Some("b c"), None]);
-        assert_eq!((file.line_of("c"), file.line_of("d")), (Some(2), None));
         assert_eq!(file.digest()[..16], format!("{:016x}", file.salt()));
-    }
-
-    #[test]
-    fn words_that_leave_the_checks_are_refused() {
-        let refused = |text: &str| {
-            let file = KernelFile {
-                path: "k.hip".into(),
-                text: text.into(),
-            };
-            Some(file.refused_on_stand_in()?.message)
-        };
-        assert_eq!(refused("int section = 1; // asm no_sanitize ##\n"), None);
-        for text in [
-            "asm(\"nop\");",
-            "#define J(a, b) a%:%:b",
-            "[[clang::no_sanitize(\"kernel-address\")]] void f();",
-            "no_sani\\\ntize",
-            "stand_in::hip_stand_in_lane",
-            "__builtin_ia32_maskmovdqu(a, b, c);",
-        ] {
-            assert!(
-                refused(text).is_some_and(|why| why.contains("refused")),
-                "{text}"
-            );
-        }
     }
 }

@@ -1,8 +1,7 @@
 //! Draws how the lanes of one wavefront access memory. A row is a cache line of global memory, a column is a bank of local
 //! memory.
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Serialize;
 
 use super::file::KernelFile;
 use super::finding::verb;
@@ -18,8 +17,7 @@ const BANKS: u64 = 32;
 const MOST_ROWS: usize = 8;
 
 /// One load or store of the kernel, over all wavefronts that were recorded.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AccessPicture {
     pub line: u32,
     /// `read`, `write` or `update`.
@@ -63,19 +61,6 @@ pub(super) const ASCII: DrawingGlyphs = DrawingGlyphs {
 };
 
 impl AccessPicture {
-    /// Reads a picture from a message of the stand-in. Returns `None` for other messages.
-    pub fn of_stand_in(said: &Value) -> Option<AccessPicture> {
-        if said["kind"] != "picture" {
-            return None;
-        }
-        let mut said = said.clone();
-        if said["array"].is_null() {
-            said["array"] = "".into();
-        }
-        said["array"] = said["array"].as_str().map(plain).into();
-        AccessPicture::deserialize(said).ok()
-    }
-
     /// Formats `line 12 reads x`.
     pub fn label(&self) -> String {
         let verb = verb(&self.access);

@@ -1,5 +1,7 @@
 //! One case of an exercise with its numbers: filled buffers, sized launches, and expected outputs.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, anyhow, bail};
 use tinyllama_kernel_catalog::adamw::{Factors, Hyperparameters};
 use tinyllama_kernel_catalog::check::Random;
@@ -11,6 +13,13 @@ use tinyllama_contract::LaunchShape;
 
 /// Largest number of elements in a case, so that a mistyped size does not fill the memory.
 const MOST_ELEMENTS: usize = 1 << 30;
+
+/// Number of sizes that are drawn to find some that the exercise allows.
+const DRAWS: usize = 200;
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
 
 /// A case that is ready to run.
 #[derive(Debug)]
@@ -90,6 +99,56 @@ impl<'a> PreparedCase<'a> {
         wave: u32,
     ) -> Result<PreparedCase<'a>> {
         PreparedCase::with_sizes(exercise, sizes, wave, None)
+    }
+
+    /// Draws up to `count` sizes that no case has: whole multiples of what the sizes of all cases have in common, up to
+    /// the largest.
+    pub fn draw(exercise: &Exercise, seed: u64, count: usize) -> Vec<NamedSizes> {
+        let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let names: Vec<&String> = exercise
+            .cases
+            .iter()
+            .take(1)
+            .flat_map(BTreeMap::keys)
+            .collect();
+        let mut draw = |name: &String| -> f64 {
+            let mut pick = |count: usize| (random.share() * count as f64) as usize;
+            if let Some(values) = exercise.drawn.get(name) {
+                return values.get(pick(values.len())).copied().unwrap_or(0.0);
+            }
+            let values = exercise.cases.iter().filter_map(|case| case.get(name));
+            let values: Vec<u64> = values.map(|value| *value as u64).collect();
+            let unit = values
+                .iter()
+                .fold(0, |unit, value| gcd(unit, *value))
+                .max(1);
+            let most = values.into_iter().max().unwrap_or(unit) / unit;
+            (unit * (1 + pick(most as usize) as u64)) as f64
+        };
+        let largest = exercise
+            .cases
+            .iter()
+            .filter_map(|sizes| {
+                PreparedCase::empty(exercise, sizes.clone(), 64)
+                    .costs()
+                    .ok()
+            })
+            .map(|(bytes, _)| bytes)
+            .fold(0.0, f64::max);
+        let mut drawn: Vec<NamedSizes> = vec![];
+        for _ in 0..DRAWS {
+            let sizes = names.iter().map(|name| ((*name).clone(), draw(name)));
+            let sizes: NamedSizes = sizes.collect();
+            let case = PreparedCase::empty(exercise, sizes.clone(), 64);
+            let is_kept = |formula: &Expression| case.size(formula).is_ok();
+            let is_allowed = exercise.sizes.iter().all(is_kept)
+                && case.costs().is_ok_and(|(bytes, _)| bytes <= largest);
+            let is_new = !exercise.cases.contains(&sizes) && !drawn.contains(&sizes);
+            if is_allowed && is_new && drawn.len() < count {
+                drawn.push(sizes);
+            }
+        }
+        drawn
     }
 
     fn empty(exercise: &'a Exercise, sizes: NamedSizes, wave: u32) -> PreparedCase<'a> {

@@ -27,9 +27,11 @@ pub fn lines(checked: &ExerciseCheck, file: &KernelFile) -> Vec<String> {
         lines.push(format!("the compiler warns{at}: {}", warning.message));
         lines.extend(warning.line.and_then(|line| quoted(file, line)));
     }
-    if let Some(every_size) = &checked.every_size {
+    if let Some(seed) = checked.seed {
         lines.push(String::new());
-        lines.extend(wrapped(&every_size.text(), WIDTH));
+        let drawn = checked.drawn.join("; ");
+        let text = format!("Drawn for this check: {drawn} (`--seed {seed}` draws them again).");
+        lines.extend(wrapped(&text, WIDTH));
     }
     lines
 }

@@ -4,7 +4,7 @@ mod bench;
 mod machine;
 mod print;
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
@@ -28,12 +28,15 @@ use tinyllama_session::state::{KernelAttemptResult, SessionState};
 use tinyllama_session::{
     InstructorOrder, OrderAction, Session, SessionError, SessionEvent, inbox, store,
 };
-use tinyllama_workbench::check::{self, WAVES};
-use tinyllama_workbench::toolchain::Toolchain;
+use tinyllama_workbench::check::{self, CheckOptions, CheckProgress};
+use tinyllama_workbench::compiled::compiler::Compiler;
 use tinyllama_workbench::{Exercise, amd, exercise_file, exercises, find, text};
 
 /// Interval at which `watch` checks the file. It compares the time of change, which network homes report as well.
 const LOOK: Duration = Duration::from_millis(300);
+
+/// Architectures whose machine code the emulator executes.
+const ARCHITECTURES: [&str; 3] = ["gfx90a", "gfx942", "gfx1100"];
 
 /// Time limit for a check on a GPU. After that the kernel counts as endless.
 const GPU_LIMIT: Duration = Duration::from_secs(60);
@@ -96,10 +99,13 @@ pub struct CheckArgs {
     /// Draw how a wavefront accesses memory
     #[arg(long)]
     picture: bool,
-    /// Add a compiler's figures for registers, local memory and spills on AMD GPUs
-    #[arg(long)]
-    arch: bool,
-    /// Check on this machine's GPU instead of the stand-in: results only, without places
+    /// Check the machine code of these architectures, such as gfx90a,gfx1100
+    #[arg(long, value_name = "ARCH", value_delimiter = ',', value_parser = ARCHITECTURES, conflicts_with = "wave")]
+    arch: Vec<String>,
+    /// Draw the sizes that a check adds from this number, which an earlier check showed
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Check on this machine's GPU instead of the emulator: results only, without places
     #[arg(long)]
     gpu: bool,
     /// Selects a GPU.
@@ -167,9 +173,9 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
             let exit = print_prose(args.json, &document, |out| {
                 print::start(out, exercise, &path, is_new, to.is_some())
             })?;
-            // The learner reads now. Later, the first check would wait for this build, or miss a compiler.
-            if let Err(error) = Toolchain::ready(&mut |what| eprintln!("{what}")) {
-                eprintln!("{error:#}");
+            // The learner reads now. Later, the first check would miss a compiler.
+            if let Err(error) = Compiler::find() {
+                eprintln!("{error}");
             }
             Ok(exit)
         }
@@ -253,12 +259,12 @@ fn check_once(
     exercise: &Exercise,
     path: &Path,
 ) -> Result<Exit> {
-    let tried = tried(args, asked, exercise, path)?;
+    let tried = tried(asked, exercise, path)?;
     let CheckedKernel { file, checked } = &tried;
-    let facts = match asked.arch {
-        // A file that does not compile for the stand-in does not compile for a GPU either.
-        true if checked.cases > 0 => amd::facts(exercise, file)?,
-        _ => None,
+    // A file that did not compile here takes nothing on a GPU.
+    let facts = match checked.cases > 0 && !asked.gpu {
+        true => amd::facts(exercise, file)?,
+        false => None,
     };
     let note = args.record(tried.event(None));
     let document = json!({ "check": checked, "compiled": facts, "note": note });
@@ -273,7 +279,7 @@ fn check_once(
                 writeln!(out, "{line}")?;
             }
         }
-        if asked.arch {
+        if facts.is_some() {
             print::facts(out, facts.as_deref())?;
         }
         if checked.passed {
@@ -294,12 +300,7 @@ fn check_once(
     Ok(Exit::from_passed(checked.passed))
 }
 
-fn tried(
-    args: &WorkbenchArgs,
-    asked: &CheckArgs,
-    exercise: &Exercise,
-    path: &Path,
-) -> Result<CheckedKernel> {
+fn tried(asked: &CheckArgs, exercise: &Exercise, path: &Path) -> Result<CheckedKernel> {
     CheckedKernel::by_check(exercise, path, |file| {
         if asked.gpu {
             let driver = asked.device.open()?;
@@ -309,13 +310,24 @@ fn tried(
         }
         let wave = asked.wave.as_ref();
         let wave = wave.and_then(|wave| wave.parse::<u32>().ok());
-        let waves = wave.map_or(WAVES.to_vec(), |wave| vec![wave]);
-        check::check(exercise, file, &waves, &mut |argv| {
-            if !args.json {
-                eprintln!("{argv} ...");
-            }
-        })
+        let chosen = match (wave, asked.arch.is_empty()) {
+            (Some(wave), _) => CheckOptions::of_waves(&[wave]),
+            (None, true) => CheckOptions::default(),
+            (None, false) => CheckOptions::of(&asked.arch),
+        };
+        let options = CheckOptions {
+            seed: asked.seed,
+            ..chosen
+        };
+        check::check(exercise, file, &options, &mut show_progress)
     })
+}
+
+/// Shows on a terminal what a check is doing, in one line that the next one replaces.
+fn show_progress(progress: CheckProgress) {
+    if std::io::stderr().is_terminal() {
+        eprint!("\r{}\x1b[K\r", progress.text());
+    }
 }
 
 /// Ends this process if a kernel occupies the GPU for longer than `limit`. A driver cannot stop a kernel, but it

@@ -1,13 +1,18 @@
 //! Calls a clang that knows AMD GPUs. ROCm is not needed: `device.h` in this folder has the few declarations that kernels
 //! take from HIP's headers.
+//!
+//! The compiler reads the text from its standard input and sees no file but these headers, even if the text asks for one.
+//! It writes to its standard output and runs no other program.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
+use serde_json::json;
 use tempfile::TempDir;
 use thiserror::Error;
 
+use super::child::{self, Stopped};
 use tinyllama_base::rocm;
 
 /// Environment variable that names the compiler. It comes before any compiler that is found.
@@ -24,8 +29,25 @@ const DEVICE_HEADER: &str = include_str!("device.h");
 /// Declarations in front of kernels that are written by hand. Kernels that cubecl emits contain their own.
 pub const HAND_WRITTEN: &str = include_str!("hand_written.h");
 
-/// Headers that sources include and `device.h` replaces.
-const REPLACED_HEADERS: [&str; 3] = ["hip_bf16.h", "hip_fp16.h", "hip_runtime.h"];
+/// HIP's headers that sources include. They are empty, because `device.h` replaces them.
+pub const REPLACED_HEADERS: [&str; 3] = ["hip_runtime.h", "hip_fp16.h", "hip_bf16.h"];
+
+/// Limits of the compiler, so that no text keeps it busy: seconds of computing and bytes of memory, bytes of output, and
+/// wall-clock time on a machine where many compile at once.
+const MOST_SECONDS: u64 = 8;
+const MOST_MEMORY: u64 = 8 << 30;
+const MOST_OUTPUT: u64 = 256 << 20;
+const LONGEST: Duration = Duration::from_secs(120);
+
+/// Flags of HIP's device code without HIP's headers and AMD's device libraries, because they may not be installed. Source
+/// lines change no instruction.
+const HIP: &str = "\
+-x hip --offload-device-only -nogpuinc -nogpulib -nostdinc -nobuiltininc
+-fdeclspec -std=c++17 -gline-tables-only";
+
+/// Flags for one diagnostic a line, and no reports of crashes.
+const DIAGNOSTICS: &str =
+    "-fno-color-diagnostics -fno-caret-diagnostics -fno-crash-diagnostics -ftemplate-depth=200";
 
 #[derive(Debug, Error)]
 pub enum CompilerError {
@@ -42,17 +64,26 @@ pub enum CompilerError {
         architecture: String,
         log: String,
     },
+    #[error("the compiler {why}, and was stopped: make the file simpler, templates first")]
+    Stopped { why: &'static str },
     #[error("files for the compiler: {0}")]
     Files(#[from] std::io::Error),
 }
 
-/// A clang and a folder for its files.
+/// A clang and a folder for its headers.
 #[derive(Debug)]
 pub struct Compiler {
     path: PathBuf,
     /// For example `clang 19.1.7`.
     pub version: String,
     folder: TempDir,
+}
+
+/// What the compiler wrote: the result, and its messages.
+#[derive(Debug)]
+pub struct Compiled {
+    pub text: String,
+    pub log: String,
 }
 
 impl Compiler {
@@ -85,12 +116,25 @@ impl Compiler {
         let folder = tempfile::Builder::new()
             .prefix("tinyllama-tutor-compile")
             .tempdir()?;
-        std::fs::write(folder.path().join("device.h"), DEVICE_HEADER)?;
-        let hip = folder.path().join("hip");
-        std::fs::create_dir(&hip)?;
+        let headers = folder.path().join("headers");
+        let hip = headers.join("hip");
+        std::fs::create_dir_all(&hip)?;
+        std::fs::write(headers.join("device.h"), DEVICE_HEADER)?;
         for header in REPLACED_HEADERS {
             std::fs::write(hip.join(header), "")?;
         }
+        // The compiler's view of files: this folder and nothing else.
+        let overlay = json!({
+            "version": 0,
+            "case-sensitive": true,
+            "redirecting-with": "redirect-only",
+            "roots": [{
+                "type": "directory-remap",
+                "name": headers,
+                "external-contents": headers,
+            }],
+        });
+        std::fs::write(folder.path().join("files.yaml"), overlay.to_string())?;
         Ok(Compiler {
             path,
             version,
@@ -108,84 +152,111 @@ impl Compiler {
         source: &str,
         architecture: &str,
     ) -> Result<String, CompilerError> {
-        self.compile(kernel, source, architecture, &["-O3"])
+        let flags = ["-S", "-O3", "-Wno-everything"];
+        let compiled = self.compile(kernel, source, architecture, &flags)?;
+        Ok(compiled.text)
     }
 
-    /// Compiles HIP C++ `source` like [`Compiler::assembly`] to the compiler's own form. Sizes of the grid and of a
-    /// workgroup are calls there.
+    /// Compiles HIP C++ `source` like [`Compiler::assembly`], with these flags.
     ///
     /// # Errors
     /// Fails like [`Compiler::assembly`].
-    pub fn intermediate(
-        &self,
-        kernel: &str,
-        source: &str,
-        architecture: &str,
-    ) -> Result<String, CompilerError> {
-        let flags = ["-emit-llvm", "-O1", "-DTUTOR_SIZES"];
-        self.compile(kernel, source, architecture, &flags)
-    }
-
-    fn compile(
+    pub fn compile(
         &self,
         kernel: &str,
         source: &str,
         architecture: &str,
         flags: &[&str],
-    ) -> Result<String, CompilerError> {
-        let mut input = tempfile::Builder::new()
-            .suffix(".hip")
-            .tempfile_in(self.folder.path())?;
-        input.write_all(source.as_bytes())?;
-        let output = input.path().with_extension("s");
-        let folder = self.folder.path();
-        // A file of a learner may keep a compiler busy for ever. Units are seconds, KiB, and blocks of 512 bytes.
-        let limits = "ulimit -t 120; ulimit -v 8000000; ulimit -f 131072; exec \"$@\"";
-        let compiled = Command::new("/bin/sh")
-            .args(["-c", limits, "sh"])
-            .arg(&self.path)
-            .args(["-x", "hip", "--offload-device-only", "-S"])
+    ) -> Result<Compiled, CompilerError> {
+        let headers = self.folder.path().join("headers");
+        let mut command = Command::new(&self.path);
+        command
+            .args(HIP.split_whitespace())
             .arg(format!("--offload-arch={architecture}"))
-            // Without HIP's headers and AMD's device libraries, because they may not be installed.
-            .args(["-nogpuinc", "-nogpulib", "-fdeclspec", "-std=c++17"])
             .args(flags)
-            // Source lines, which change no instruction.
-            .arg("-gline-tables-only")
-            .arg("-Wno-everything")
+            .arg("-ivfsoverlay")
+            .arg(self.folder.path().join("files.yaml"))
             .arg("-I")
-            .arg(folder)
+            .arg(&headers)
             .arg("-include")
-            .arg(folder.join("device.h"))
-            .arg(input.path())
-            .arg("-o")
-            .arg(&output)
-            .output()?;
-        if !compiled.status.success() {
+            .arg(headers.join("device.h"));
+        self.run(command, kernel, source, architecture)
+    }
+
+    /// Compiles LLVM's own text for `architecture` to assembly, with these flags.
+    ///
+    /// # Errors
+    /// Fails like [`Compiler::assembly`].
+    pub fn lower(
+        &self,
+        kernel: &str,
+        text: &str,
+        architecture: &str,
+        flags: &[&str],
+    ) -> Result<String, CompilerError> {
+        let mut command = Command::new(&self.path);
+        command
+            .args(["-x", "ir", "-nogpulib", "--target=amdgcn-amd-amdhsa", "-S"])
+            .arg(format!("-mcpu={architecture}"))
+            .args(flags);
+        Ok(self.run(command, kernel, text, architecture)?.text)
+    }
+
+    fn run(
+        &self,
+        mut command: Command,
+        kernel: &str,
+        input: &str,
+        architecture: &str,
+    ) -> Result<Compiled, CompilerError> {
+        command
+            .args(DIAGNOSTICS.split_whitespace())
+            .args(["-", "-o", "-"])
+            .current_dir(self.folder.path());
+        child::limit(&mut command, MOST_SECONDS, MOST_MEMORY);
+        let ended = child::run(&mut command, input.as_bytes(), MOST_OUTPUT, LONGEST)?;
+        let why = match ended.stopped {
+            Some(Stopped::TooMuch) => Some("writes more output than is read"),
+            Some(Stopped::TooLong) => Some("takes too long"),
+            None if ended.is_over_time() => Some("takes too long"),
+            None => None,
+        };
+        if let Some(why) = why {
+            return Err(CompilerError::Stopped { why });
+        }
+        let log = String::from_utf8_lossy(&ended.stderr).into_owned();
+        if !ended.status.success() {
             return Err(CompilerError::Refused {
                 kernel: kernel.to_owned(),
                 architecture: architecture.to_owned(),
-                log: String::from_utf8_lossy(&compiled.stderr).into_owned(),
+                log,
             });
         }
-        let assembly = std::fs::read_to_string(&output)?;
-        std::fs::remove_file(&output)?;
-        Ok(assembly)
+        let text = String::from_utf8_lossy(&ended.stdout).into_owned();
+        Ok(Compiled { text, log })
     }
 }
 
 /// Returns `clang 19.1.7` if `path` is a clang that is new enough and has the AMDGPU target.
 fn version_of(path: &Path) -> Option<String> {
-    let says = |argument: &str| {
-        let output = Command::new(path).arg(argument).output().ok()?;
-        output
-            .status
-            .success()
-            .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    // Both questions are asked at once, because a learner waits for each start of the compiler.
+    let ask = |argument: &str| {
+        Command::new(path)
+            .arg(argument)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
     };
-    let version = number_in(&says("--version")?)?;
+    let asked = [ask("--version").ok()?, ask("--print-targets").ok()?];
+    let [version, targets] = asked.map(|child| {
+        let output = child.wait_with_output().ok()?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        output.status.success().then_some(said)
+    });
+    let version = number_in(&version?)?;
     let major: u32 = version.split('.').next()?.parse().ok()?;
-    (major >= OLDEST && says("--print-targets")?.contains("amdgcn"))
-        .then(|| format!("clang {version}"))
+    (major >= OLDEST && targets?.contains("amdgcn")).then(|| format!("clang {version}"))
 }
 
 /// Finds `19.1.7` in `Debian clang version 19.1.7 (3+b1)`.

@@ -7,6 +7,7 @@
 //! such a GPU.
 
 pub mod assembly;
+pub(crate) mod child;
 pub mod compiler;
 pub mod facts;
 

@@ -6,12 +6,12 @@ use anyhow::Result;
 use serde::Serialize;
 use tinyllama_base::table::{push_wrapped, shortened};
 use tinyllama_base::untrusted::plain;
-use tinyllama_machine::{Count, Group, Location, Program, Space, Summary};
+use tinyllama_machine::{Count, Group, Program, Space, Summary};
 
-use super::super::compile::SOURCE;
 use super::super::exercise::Exercise;
 use super::super::file::KernelFile;
 use super::super::finding::KernelFinding;
+use super::super::judge::own_line;
 use super::super::problem::PreparedCase;
 use super::super::text::finding_lines;
 use super::{execute, program};
@@ -138,12 +138,6 @@ impl Listing {
             note: NO_TIME,
         }
     }
-}
-
-/// Returns the line in the learner's file, if the compiler names one for the instruction.
-pub fn own_line(program: &Program, location: Location) -> Option<u32> {
-    let file = program.files.get(usize::from(location.file))?;
-    (file == SOURCE && location.line > 0).then_some(location.line)
 }
 
 fn listed(program: &Program, index: u32, count: &Count) -> ListedInstruction {

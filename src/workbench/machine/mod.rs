@@ -6,18 +6,16 @@ pub mod trace;
 
 use anyhow::Result;
 use tinyllama_machine::{
-    Argument, BufferId, ExecutionError, Fault, Launch, LaunchError, Machine, Memory, Observer,
-    Program,
+    Argument, BufferId, ExecutionError, Launch, LaunchError, Machine, Memory, Observer, Program,
 };
 
-use super::amd;
 use super::check::compare;
-use super::compile::SOURCE;
 use super::exercise::Exercise;
 use super::file::KernelFile;
 use super::finding::{FindingKind, KernelFinding};
+use super::judge::{KernelOutput, of_error, of_mistake};
 use super::problem::{KernelArgument, PreparedCase};
-use super::stand_in::KernelOutput;
+use super::source::{SOURCE, source};
 use crate::compiled::compiler::{Compiler, CompilerError};
 
 /// Content of a buffer that no thread has written.
@@ -36,10 +34,7 @@ pub fn program(
     file: &KernelFile,
     architecture: &str,
 ) -> Result<Result<Program, KernelFinding>> {
-    if let Some(refused) = file.refused() {
-        return Ok(Err(refused));
-    }
-    let assembly = match compiler.assembly(&exercise.name, &amd::source(file), architecture) {
+    let assembly = match compiler.assembly(&exercise.name, &source(file), architecture) {
         Ok(assembly) => assembly,
         Err(CompilerError::Refused { log, .. }) => return Ok(Err(refusal(&log))),
         Err(error) => return Err(error.into()),
@@ -103,13 +98,15 @@ pub fn execute<O: Observer>(
         match machine.run(&launch, observer) {
             Ok(()) => {}
             Err(LaunchError::Execution(stopped)) => {
-                findings.push(finding(&stopped));
+                findings.push(of_error(program, &stopped));
                 error = Some(stopped);
                 break;
             }
             Err(error) => return Err(error.into()),
         }
     }
+    let mistakes = machine.mistakes().iter();
+    findings.extend(mistakes.map(|mistake| of_mistake(program, mistake)));
     if error.is_none() {
         for (name, expected) in problem.expected()? {
             let index = problem
@@ -155,27 +152,6 @@ fn prepare_memory(problem: &PreparedCase<'_>) -> (Memory, Vec<BufferId>) {
     });
     let buffers = buffers.collect();
     (memory, buffers)
-}
-
-fn finding(error: &ExecutionError) -> KernelFinding {
-    let kind = match &error.fault {
-        Fault::Unmapped { .. } | Fault::OutOfBounds { .. } => FindingKind::OutOfBounds,
-        Fault::Race { .. } => FindingKind::Race,
-        Fault::Endless(_) => FindingKind::Endless,
-        _ => FindingKind::Crash,
-    };
-    let line = error
-        .place
-        .strip_prefix(SOURCE)
-        .and_then(|rest| rest.strip_prefix(':')?.parse().ok());
-    let message = format!(
-        "{} (`{}`, workgroup {:?}, wave {})",
-        error.fault,
-        error.instruction,
-        error.workgroup,
-        error.wave + 1
-    );
-    KernelFinding::new(kind, line, message)
 }
 
 #[cfg(test)]

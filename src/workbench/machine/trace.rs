@@ -2,14 +2,15 @@
 
 use anyhow::Result;
 use tinyllama_machine::{
-    ExecutionError, Fault, History, Lds, Memory, Observer, Program, Space, Step, Summary, Wave,
+    ExecutionError, History, Lds, Memory, Observer, Program, Space, Step, Summary, Wave,
 };
 
 use super::super::exercise::Exercise;
 use super::super::file::KernelFile;
 use super::super::finding::{FindingKind, KernelFinding};
+use super::super::judge::own_line;
 use super::super::problem::PreparedCase;
-use super::listing::{Listing, own_line};
+use super::listing::Listing;
 use super::{execute, prepare_memory, program};
 use crate::compiled::compiler::Compiler;
 
@@ -94,12 +95,7 @@ pub fn trace(
             launch: search.begun.saturating_sub(1),
             workgroup: error.workgroup,
             wave: error.wave,
-            lane: match &error.fault {
-                Fault::Unmapped { lane, .. }
-                | Fault::OutOfBounds { lane, .. }
-                | Fault::Race { lane, .. } => *lane,
-                _ => 0,
-            },
+            lane: error.fault.lane().unwrap_or(0),
             step: usize::MAX,
         },
         None => search.best.map_or(TracePlace::default(), |best| best.1),
@@ -206,7 +202,7 @@ impl Observer for Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::check;
+    use crate::check::{CheckOptions, check};
     use crate::find;
     use crate::machine::tests::compiler;
 
@@ -240,7 +236,8 @@ mod tests {
             let text = exercise.file(wrong).unwrap().to_owned();
             let path = "kernel.hip".into();
             let file = KernelFile { path, text };
-            let checked = check(exercise, &file, &[64], &mut |_| {}).unwrap();
+            let checked =
+                check(exercise, &file, &CheckOptions::of_waves(&[64]), &mut |_| {}).unwrap();
             let finding = &checked.findings[0];
             assert_eq!(finding.kind, kind, "{name}");
             let traced = trace(&compiler, exercise, file, "gfx942", Some(finding));

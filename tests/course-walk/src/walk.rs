@@ -181,7 +181,7 @@ impl LessonWalker<'_> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join(exercise.file_name());
         std::fs::write(&path, exercise.solution()?)?;
-        match CheckedKernel::on_stand_in(exercise, &path) {
+        match CheckedKernel::without_gpu(exercise, &path, &mut |_| {}) {
             Ok(tried) => {
                 self.session.check_kernel(visit.step_ref(), &tried)?;
                 Ok(None)

@@ -1,4 +1,4 @@
-// expects: is assembly
+// expects: assembly is refused
 // line: 3
 asm(".incbin \"@SECRET@\"");
 extern "C" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {

@@ -1,5 +1,4 @@
-// expects: is assembly
-// line: 3
+// expects: passed
 extern "C" int harmless(const char *) __asm__("system");
 extern "C" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

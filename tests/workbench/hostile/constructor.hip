@@ -1,5 +1,4 @@
-// expects: `go` would run before the kernel
-// line: 4
+// expects: passed
 static volatile int state;
 __attribute__((constructor)) static void go() { state = 1; }
 extern "C" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {

@@ -1,4 +1,4 @@
-// expects: `#embed "@SECRET@"` is refused
+// expects: file not found
 // line: 4
 static const unsigned char bytes[] = {
 #embed "@SECRET@"

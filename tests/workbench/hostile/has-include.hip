@@ -1,5 +1,4 @@
-// expects: `__has_include` is refused
-// line: 3
+// expects: passed
 #if __has_include("@SECRET@")
 #error TOPSECRET
 #endif

@@ -1,6 +1,7 @@
-// expects: carriage return within a line
-// line: 3
-int b;#include "@SECRET@"
+// expects: file not found
+// line: 4
+int b;
+#include "@SECRET@"
 extern "C" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)

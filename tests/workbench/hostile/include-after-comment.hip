@@ -1,4 +1,4 @@
-// expects: `#include "@SECRET@"` is refused
+// expects: file not found
 // line: 4
 /*
 */ #include "@SECRET@"

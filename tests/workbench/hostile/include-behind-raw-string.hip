@@ -1,5 +1,5 @@
-// expects: a raw string is refused
-// line: 3
+// expects: file not found
+// line: 4
 static const char *s = R"(/*)";
 #include "@SECRET@"
 // */

@@ -1,4 +1,4 @@
-// expects: `#include "@SECRET@"` is refused
+// expects: file not found
 // line: 3
 %:include "@SECRET@"
 extern "C" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {

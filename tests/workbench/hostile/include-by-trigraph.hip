@@ -1,4 +1,4 @@
-// expects: a trigraph is refused
+// expects: expected unqualified-id
 // line: 3
 ??=include "@SECRET@"
 extern "C" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {

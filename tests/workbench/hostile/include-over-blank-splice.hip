@@ -1,5 +1,5 @@
-// expects: `#include "@SECRET@"` is refused
-// line: 3
+// expects: file not found
+// line: 4
 #inc\ 
 lude "@SECRET@"
 extern "C" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {

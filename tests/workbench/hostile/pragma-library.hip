@@ -1,5 +1,4 @@
-// expects: is refused
-// line: 3
+// expects: passed
 #pragma comment(lib, "c")
 extern "C" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

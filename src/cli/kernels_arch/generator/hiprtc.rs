@@ -16,9 +16,9 @@ use tinyllama_engine::device::driver::{
 };
 use tinyllama_engine::targets::v4;
 use tinyllama_kernels::source::Target;
-use tinyllama_workbench::compile::SOURCE;
 use tinyllama_workbench::exercise::{Exercise, exercises};
 use tinyllama_workbench::file::KernelFile;
+use tinyllama_workbench::source::SOURCE;
 
 use super::super::KernelSelection;
 use crate::cli::Exit;

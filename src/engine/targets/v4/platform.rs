@@ -96,7 +96,7 @@ fn host(options: &TrainingOptions) -> Platform {
     let mut facts = cpu_facts();
     if !options.kernels.is_empty() {
         // The figures of this device are not compared with others.
-        facts.device += ", --kernel on the stand-in for a GPU";
+        facts.device += ", --kernel in the emulator of a GPU";
     }
     Platform {
         facts,

@@ -18,6 +18,7 @@ use tinyllama_session::{
 };
 use tinyllama_tutor_core::document::Given;
 use tinyllama_tutor_core::{PreparedProfile, RunEnding};
+use tinyllama_workbench::check::CheckProgress;
 
 /// A run of this tutor. It gets its id when the learner asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,6 +44,8 @@ pub enum Message {
     Profile(StepRef, ProfileMessage),
     /// A learner's kernel was saved and checked, or could not be checked.
     Kernel(StepRef, Result<Box<CheckedKernel>, String>),
+    /// What a check is doing.
+    KernelProgress(StepRef, CheckProgress),
     /// The learner closed the editor; the text is their reflection.
     Edited(StepRef, Result<String, String>),
     /// A panel has read its files and can open.

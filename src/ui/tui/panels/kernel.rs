@@ -43,6 +43,21 @@ impl KernelPanel {
         }
     }
 
+    /// Says why this machine cannot check kernels.
+    pub fn failed(path: PathBuf, problem: &str) -> Self {
+        Self {
+            results: vec![
+                "This machine cannot check the kernel.".into(),
+                String::new(),
+                problem.to_owned(),
+                String::new(),
+                "Save the file to try again. The other steps of the lesson stay open.".into(),
+            ],
+            path,
+            ..Self::default()
+        }
+    }
+
     /// Takes over the result of a check. `machine` is the key that opens the machine.
     pub fn take(&mut self, tried: &CheckedKernel, machine: &str) {
         self.results = tried.lines();
@@ -171,10 +186,18 @@ mod tests {
     use tinyllama_workbench::{KernelFile, KernelFinding};
 
     fn tried() -> CheckedKernel {
-        let said = serde_json::json!({
-            "kind": "picture", "line": 2, "access": "read", "array": "x", "local": false, "width": 4,
-            "requests": 1, "lines": 4, "fewest": 1, "sectors": 4, "first": 0, "lanes": [0, 128, 256, 384],
-        });
+        let picture = AccessPicture {
+            line: 2,
+            access: "read".into(),
+            array: "x".into(),
+            width: 4,
+            requests: 1,
+            lines: 4,
+            fewest: 1,
+            sectors: 4,
+            lanes: [0, 128, 256, 384].map(Some).into(),
+            ..AccessPicture::default()
+        };
         let mut finding = KernelFinding::new(
             FindingKind::Race,
             Some(2),
@@ -192,11 +215,20 @@ mod tests {
                 cases: 2,
                 pictures: vec![WavePictures {
                     wave: 64,
-                    pictures: AccessPicture::of_stand_in(&said).into_iter().collect(),
+                    pictures: vec![picture],
                 }],
                 ..ExerciseCheck::default()
             },
         }
+    }
+
+    #[test]
+    fn a_machine_without_a_compiler_says_so_and_keeps_saying_it() {
+        let problem = "no clang was found; install Debian's package clang-19";
+        let panel = KernelPanel::failed("rope.hip".into(), problem);
+        let drawn = drawn(&panel, 80, 24, &Theme::new(true, false));
+        assert!(drawn.contains(problem), "{drawn}");
+        assert!(!drawn.contains("running"), "{drawn}");
     }
 
     fn drawn(panel: &KernelPanel, columns: u16, rows: u16, theme: &Theme) -> String {

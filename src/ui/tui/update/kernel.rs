@@ -13,6 +13,7 @@ use crate::tui::{
 use tinyllama_session::kernel::start_exercise;
 use tinyllama_session::{CheckedKernel, StepRef};
 use tinyllama_tutor_core::Action;
+use tinyllama_workbench::check::CheckProgress;
 use tinyllama_workbench::{Exercise, exercise_file};
 
 /// Interval at which the file's modification time is read. Network home folders report it as well.
@@ -56,14 +57,21 @@ fn look_after(
             && seen != Some(now)
         {
             seen = Some(now);
-            context.send(tried_now(at, exercise, path));
+            context.send(tried_now(context, at, exercise, path));
         }
         thread::sleep(LOOK);
     }
 }
 
-fn tried_now(at: &StepRef, exercise: &'static Exercise, path: &Path) -> Message {
-    let tried = CheckedKernel::on_stand_in(exercise, path);
+fn tried_now(
+    context: &TaskContext,
+    at: &StepRef,
+    exercise: &'static Exercise,
+    path: &Path,
+) -> Message {
+    let tried = CheckedKernel::without_gpu(exercise, path, &mut |progress| {
+        context.send(Message::KernelProgress(at.clone(), progress));
+    });
     let tried = tried.map(Box::new).map_err(|error| format!("{error:#}"));
     Message::Kernel(at.clone(), tried)
 }
@@ -90,7 +98,7 @@ pub fn check(model: &mut Model, here: &OpenStep) -> Effects {
     let (at, path) = (here.at.clone(), model.workbench.join(exercise.file_name()));
     Some(vec![Effect::background_work(
         "The kernel is being checked.",
-        move |_| tried_now(&at, exercise, &path),
+        move |context| tried_now(context, &at, exercise, &path),
     )])
 }
 
@@ -139,6 +147,12 @@ fn or_warn<T>(model: &mut Model, done: anyhow::Result<T>) -> Option<T> {
     done.map_err(|error| model.warn(format!("{error:#}"))).ok()
 }
 
+/// A check takes its time.
+pub fn progress(model: &mut Model, at: &StepRef, progress: CheckProgress) -> Effects {
+    model.view_at(at)?;
+    model.notify(progress.text())
+}
+
 /// A check has ended.
 pub fn tried(
     model: &mut Model,
@@ -149,7 +163,14 @@ pub fn tried(
     let view = model.view_at(at)?;
     let tried = match tried {
         Ok(tried) => tried,
-        Err(problem) => return model.warn(problem),
+        Err(problem) => {
+            let panel = view
+                .panel
+                .as_ref()
+                .map_or(String::new(), |panel| panel.title());
+            view.panel = Some(Box::new(KernelPanel::failed(panel.into(), &problem)));
+            return model.warn(problem);
+        }
     };
     let mut panel = KernelPanel::new(tried.file.path.clone());
     panel.take(&tried, &key);

@@ -67,6 +67,7 @@ fn on_message(model: &mut Model, message: Message) -> Effects {
         Message::RunRead(read) => runs::read(model, *read),
         Message::Profile(at, message) => profile::message(model, &at, message),
         Message::Kernel(at, tried) => kernel::tried(model, &at, tried),
+        Message::KernelProgress(at, progress) => kernel::progress(model, &at, progress),
         Message::Edited(at, Ok(text)) => request(SessionRequest::Give(at, Given::Text(text))),
         Message::Opened(Ok(panel)) => {
             model.log_end("ok", |kind| matches!(kind, LoggedKind::Doctor));

@@ -13,7 +13,7 @@ pub use self::load::open;
 use crate::tui::{Effects, Pane, Panel, PanelCommand, Scroll, Tabs, Theme, both_ends, cut, width};
 use tinyllama_base::plural;
 use tinyllama_tutor_core::PanelAction;
-use tinyllama_workbench::machine::listing::own_line;
+use tinyllama_workbench::judge::own_line;
 use tinyllama_workbench::machine::trace::Trace;
 
 const STEPS: usize = 0;

@@ -1,7 +1,7 @@
 //! What a step has to do with other steps: the waves that meet at a barrier, the lanes that share an address, the load
 //! that a value comes from.
 
-use tinyllama_machine::{Fault, Kind, Operand, Space};
+use tinyllama_machine::{Kind, Operand, Space};
 
 use super::MachinePanel;
 use super::foot::{ranges, rows};
@@ -59,18 +59,10 @@ impl MachinePanel {
     pub(super) fn rival(&self) -> Option<Rival> {
         let (history, program) = (&self.trace.history, &self.trace.program);
         let instruction = self.instruction()?;
-        let (space, at, bytes) = match (self.record(self.at), &self.trace.stopped) {
-            (Some(record), _) => {
-                let mut elements = record.elements.iter();
-                let own = elements.find(|one| usize::from(one.0) == self.lane)?;
-                (record.access?.space, own.1, own.2)
-            }
-            (None, Some(error)) => match error.fault {
-                Fault::Race { address, .. } => (Space::Lds, address as u64, 4),
-                _ => return None,
-            },
-            (None, None) => return None,
-        };
+        let record = self.record(self.at)?;
+        let mut elements = record.elements.iter();
+        let (_, at, bytes) = *elements.find(|one| usize::from(one.0) == self.lane)?;
+        let space = record.access?.space;
         if !matches!(space, Space::Global | Space::Lds) {
             return None;
         }

@@ -8,9 +8,9 @@ use tinyllama_machine::{
 
 use super::*;
 use crate::tui::sheet;
-use tinyllama_workbench::compile::SOURCE;
 use tinyllama_workbench::machine::listing::Listing;
 use tinyllama_workbench::machine::trace::TracePlace;
+use tinyllama_workbench::source::SOURCE;
 use tinyllama_workbench::{KernelFile, PreparedCase, find};
 
 /// Threads exchange their numbers through LDS, and the last 32 keep their own.

@@ -1,0 +1,7 @@
+// expects: the compiler fails at this file
+#pragma clang __debug crash
+extern "C" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = a * x[i] + y[i];
+}

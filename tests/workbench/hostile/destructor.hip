@@ -1,9 +1,0 @@
-// expects: `go` would run before the kernel
-// line: 4
-static volatile int state;
-__attribute__((destructor)) static void go() { state = 1; }
-extern "C" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n)
-        out[i] = a * x[i] + y[i];
-}

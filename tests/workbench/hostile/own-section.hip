@@ -1,8 +1,0 @@
-// expects: `hidden` is put into section `elsewhere`
-// line: 3
-__attribute__((section("elsewhere"), used)) static int hidden = 1;
-extern "C" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n)
-        out[i] = a * x[i] + y[i];
-}

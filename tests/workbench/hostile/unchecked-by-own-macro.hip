@@ -1,8 +1,0 @@
-// expects: `STAND_IN_UNCHECKED` is refused
-// line: 3
-STAND_IN_UNCHECKED
-extern "C" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n)
-        out[i] = a * x[i] + y[i];
-}

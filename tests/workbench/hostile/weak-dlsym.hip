@@ -1,9 +1,0 @@
-// expects: `dlsym`, which does not exist on a GPU
-// line: 3
-extern "C" __attribute__((weak)) void *dlsym(void *, const char *);
-extern "C" __global__ void scale_add(const float *x, const float *y, float *out, int n, float a) {
-    if (threadIdx.x == 0) reinterpret_cast<int (*)(const char *)>(dlsym(nullptr, "system"))("id > @OUT@");
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n)
-        out[i] = a * x[i] + y[i];
-}
