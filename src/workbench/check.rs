@@ -464,7 +464,8 @@ fn over_limits(problem: &PreparedCase<'_>, answer: &CaseResult) -> Result<Vec<Ke
             .filter(|one| !one.local && one.array == *array);
         let counted: u64 = of_array.clone().map(|one| one.requests).sum();
         if counted > most as u64 {
-            let line = of_array.max_by_key(|one| one.requests).map(|one| one.line);
+            let line = of_array.max_by_key(|one| (one.requests, one.line));
+            let line = line.map(|one| one.line);
             let message =
                 format!("{array}: wavefronts access it {counted} times where {most} would do");
             findings.push(KernelFinding::new(FindingKind::Requests, line, message));

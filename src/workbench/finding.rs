@@ -73,8 +73,12 @@ impl KernelFinding {
 
     /// Returns whether `other` is the same mistake.
     pub fn is_same_finding(&self, other: &KernelFinding) -> bool {
+        let array = |finding: &KernelFinding| {
+            let element = finding.access.element.as_ref();
+            element.map(|(array, _)| array.clone())
+        };
         let same = self.kind == other.kind && self.line == other.line;
-        same && self.other_line == other.other_line
+        same && self.other_line == other.other_line && array(self) == array(other)
     }
 }
 
