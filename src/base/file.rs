@@ -1,12 +1,24 @@
-//! Checksums of files, and writes that either succeed completely or change nothing.
+//! Writes that either succeed completely or change nothing, and the rights of new files.
+//!
+//! New files and folders are for their owner alone. In a folder that passes its group on, such as a learner's folder in a
+//! class, the group may read them as well: instructors are in it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use etcetera::BaseStrategy;
 use tempfile::NamedTempFile;
+
+use crate::safe_path::folder_of;
+
+const SET_GROUP: u32 = 0o2000;
+const STICKY: u32 = 0o1000;
+const GROUP_READS: u32 = 0o050;
+const OTHERS: u32 = 0o007;
 
 /// The path of `name` in this program's part of the user's cache, `$XDG_CACHE_HOME/tinyllama-tutor`; `None` without a
 /// home folder.
@@ -20,11 +32,12 @@ pub fn cached(name: &str) -> Option<PathBuf> {
 /// # Errors
 /// Returns the file system's error.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let folder = folder_of(path);
     let mut file = NamedTempFile::new_in(folder)?;
+    let shared = group_rights(folder);
+    if shared != 0 {
+        add_rights(file.as_file(), shared)?;
+    }
     file.write_all(content)?;
     file.as_file().sync_all()?;
     file.persist(path)?;
@@ -71,20 +84,138 @@ pub fn inside(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Creates a folder with its missing parents, readable by its owner only. Existing folders stay unchanged.
+/// Rights of the group in new files of this folder: to read them if the folder passes its group on (`chmod g+s`) and is
+/// open to the group, but not to everybody. Otherwise none.
+pub fn group_rights(folder: &Path) -> u32 {
+    let mode = fs::metadata(folder).map_or(0, |found| found.mode());
+    let is_for_group = mode & SET_GROUP != 0 && mode & GROUP_READS == GROUP_READS;
+    // Everybody may enter a class folder, and its sticky bit keeps its learners apart.
+    match is_for_group && (mode & STICKY != 0 || mode & OTHERS == 0) {
+        true => GROUP_READS,
+        false => 0,
+    }
+}
+
+/// Creates a folder with its missing parents, readable by its owner and those who have [`group_rights`]. Existing folders
+/// stay unchanged.
 ///
 /// # Errors
 /// Returns the file system's error.
 pub fn create_private(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    let parent = folder_of(folder);
+    if folder.is_dir() {
+        return Ok(());
+    }
+    create_private(parent)?;
+    match create_folder(folder, 0o700 | group_rights(parent)) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+        made => made,
+    }
 }
 
-/// Creates or empties a file that only its owner can read.
+/// Creates a folder with this mode, whatever the umask is.
+///
+/// # Errors
+/// Returns the file system's error, also if the folder exists.
+pub fn create_folder(folder: &Path, mode: u32) -> io::Result<()> {
+    static UMASK: Mutex<()> = Mutex::new(());
+    let mut builder = DirBuilder::new();
+    builder.mode(mode);
+    builder.create(folder)?;
+    if fs::metadata(folder)?.mode() & mode == mode {
+        return Ok(());
+    }
+    // The umask took rights of the group. Adding them to the folder would clear its set-group bit, because a learner is
+    // not in the group of instructors. So the folder is created again with a umask that lets the group in.
+    fs::remove_dir(folder)?;
+    let _one_at_a_time = UMASK.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: the call takes a number and cannot fail. Files of other threads that have a mode are not affected.
+    let umask = unsafe { libc::umask(0o007) };
+    let made = builder.create(folder);
+    // SAFETY: as above.
+    unsafe { libc::umask(umask) };
+    made
+}
+
+/// Creates a folder in `parent` with a name that begins with `prefix`, and returns its path.
+///
+/// # Errors
+/// Returns the file system's error.
+pub fn create_unique(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
+    loop {
+        let random = RandomState::new().build_hasher().finish();
+        let folder = parent.join(format!("{prefix}{:04x}", random & 0xffff));
+        match create_folder(&folder, 0o700 | group_rights(parent)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| folder),
+        }
+    }
+}
+
+/// Creates or empties a file that only its owner and those who have [`group_rights`] can read.
 ///
 /// # Errors
 /// Returns the file system's error.
 pub fn create_private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    options.open(path)
+    open_private(options.write(true).create(true).truncate(true), path)
+}
+
+/// Opens a file with these options. If they create it, only its owner and those who have [`group_rights`] can read it.
+///
+/// # Errors
+/// Returns the file system's error.
+pub fn open_private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let shared = group_rights(folder_of(path));
+    let file = options.mode(0o600).open(path)?;
+    if shared != 0 {
+        add_rights(&file, shared)?;
+    }
+    Ok(file)
+}
+
+/// Lets the group read a file.
+fn add_rights(file: &File, shared: u32) -> io::Result<()> {
+    let mode = file.metadata()?.mode();
+    // A file has no use for the right to enter it.
+    let wanted = mode | shared & 0o040;
+    match mode == wanted {
+        true => Ok(()),
+        false => file.set_permissions(Permissions::from_mode(wanted)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[test]
+    fn the_group_reads_what_is_made_in_a_folder_that_passes_it_on() {
+        let root = tempfile::tempdir().unwrap();
+        for (of_folder, folder_mode, file_mode) in [
+            (0o3773, 0o2750, 0o640),
+            (0o2750, 0o2750, 0o640),
+            // A home of a site that sets the bit everywhere stays private.
+            (0o2755, 0o2700, 0o600),
+            (0o2700, 0o2700, 0o600),
+            (0o755, 0o700, 0o600),
+        ] {
+            let parent = root.path().join(format!("{of_folder:o}"));
+            fs::create_dir(&parent).unwrap();
+            fs::set_permissions(&parent, Permissions::from_mode(of_folder)).unwrap();
+            let below = parent.join("a/b");
+            create_private(&below).unwrap();
+            let unique = create_unique(&below, "run-").unwrap();
+            let [new, replaced] = ["new", "replaced"].map(|name| unique.join(name));
+            create_private_file(&new).unwrap();
+            replace(&replaced, b"text").unwrap();
+            let modes = [&below, &unique, &new, &replaced].map(|path| mode(path));
+            let expected = [folder_mode, folder_mode, file_mode, file_mode];
+            assert_eq!(modes, expected, "{of_folder:o}: {modes:?}");
+        }
+    }
 }

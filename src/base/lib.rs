@@ -28,6 +28,7 @@ pub mod process;
 pub mod rocm;
 pub mod rocminfo;
 pub mod roofline;
+pub mod safe_path;
 pub mod statistics;
 pub mod table;
 pub mod tutor_log;
