@@ -350,6 +350,59 @@ fn an_exercise_goes_from_start_to_a_passed_check() {
 }
 
 #[test]
+fn a_reset_moves_nothing_away_but_files_of_exercises() {
+    let home = tempfile::tempdir().unwrap();
+    let reset = |file: &str| {
+        let mut command = tutor(home.path());
+        command.args(["workbench", "reset", "elementwise", "--file", file]);
+        command.current_dir(home.path()).output().unwrap()
+    };
+    let path = |name: &str| home.path().join(name);
+    let kernel = "__global__ void mine() {}";
+    for (name, text) in [
+        ("notes.txt", kernel),
+        ("data.hip", "1 2 3"),
+        ("of-mine.hip", kernel),
+    ] {
+        std::fs::write(path(name), text).unwrap();
+    }
+    std::os::unix::fs::symlink("of-mine.hip", path("link.hip")).unwrap();
+    std::fs::create_dir(path("elementwise.hip")).unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(path("pipe.hip"))
+        .status();
+    assert!(made.unwrap().success());
+    for name in [
+        "notes.txt",
+        "data.hip",
+        "link.hip",
+        "elementwise.hip",
+        "pipe.hip",
+        "/dev/null",
+        "none.hip",
+    ] {
+        let output = reset(name);
+        assert_eq!(output.status.code(), Some(2), "{name}: {}", stderr(&output));
+        assert!(stderr(&output).contains(name), "{}", stderr(&output));
+    }
+    assert_eq!(
+        std::fs::read_dir(home.path()).unwrap().count(),
+        6,
+        "nothing was moved or made"
+    );
+    std::fs::remove_dir(path("elementwise.hip")).unwrap();
+    // The exercise's own file, however broken it is, and one under another name.
+    std::fs::write(path("elementwise.hip"), "").unwrap();
+    for name in ["elementwise", "of-mine"] {
+        let output = reset(&format!("{name}.hip"));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(path(&format!("{name}.1.hip")).exists());
+        let starter = std::fs::read_to_string(path(&format!("{name}.hip"))).unwrap();
+        assert!(starter.contains("__global__"), "{starter}");
+    }
+}
+
+#[test]
 fn a_check_in_a_second_terminal_is_kept_by_the_tutor_that_is_open() {
     if !ready() {
         return;

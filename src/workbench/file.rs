@@ -11,7 +11,7 @@ use crate::compiled::compiler::REPLACED_HEADERS;
 use tinyllama_base::untrusted;
 
 /// Most bytes of a file. A kernel is far smaller.
-const MOST_BYTES: u64 = 256 << 10;
+pub(super) const MOST_BYTES: u64 = 256 << 10;
 
 /// The text of a kernel and its path.
 #[derive(Clone, Debug, PartialEq)]
