@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 use serde_json::json;
 
@@ -129,6 +129,12 @@ impl SessionCommandArgs<RunsCommand> {
             _ => events.push(event.clone()),
         });
         let run = run.with_context(|| format!("cannot read {}", path.display()))?;
+        if known.is_none() && events.is_empty() && steps.is_empty() {
+            bail!(UsageError(format!(
+                "{} holds no event of a run; `runs list` shows the kept runs",
+                path.display()
+            )));
+        }
         let document = json!({
             "run": known,
             "hello": run.reported.hello,
