@@ -1,5 +1,7 @@
 //! Tests an instructor and learners in one class folder: orders, permissions, and processes killed at any moment.
 
+#[path = "instructor/accounts.rs"]
+mod accounts;
 mod class;
 #[path = "instructor/orders.rs"]
 mod orders;

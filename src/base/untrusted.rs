@@ -7,7 +7,7 @@
 use std::fmt::{self, Display, Formatter, Write};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -42,18 +42,6 @@ pub fn regular(file: File) -> io::Result<File> {
     }
     let why = "it is a folder, a pipe or a device; only regular files are read";
     Err(io::Error::new(ErrorKind::InvalidInput, why))
-}
-
-/// True if the file belongs to the folder's owner and only that owner can write it. Use it for folders that others
-/// may write into.
-pub fn is_of_the_folders_owner(path: &Path) -> bool {
-    const OTHERS_MAY_WRITE: u32 = 0o022;
-    let owner = path.parent().and_then(|folder| folder.metadata().ok());
-    let file = path.symlink_metadata().ok();
-    let both = owner.zip(file);
-    both.is_some_and(|(folder, file)| {
-        file.is_file() && file.uid() == folder.uid() && file.mode() & OTHERS_MAY_WRITE == 0
-    })
 }
 
 /// Reads a file of at most `most` bytes.
@@ -103,10 +91,8 @@ pub fn read_json<T: DeserializeOwned>(path: &Path, most: u64) -> io::Result<T> {
 pub struct BoundedLines(BufReader<File>);
 
 impl BoundedLines {
-    /// # Errors
-    /// As [`open`].
-    pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self(BufReader::with_capacity(1 << 16, open(path)?)))
+    pub fn new(file: File) -> Self {
+        Self(BufReader::with_capacity(1 << 16, file))
     }
 
     /// Puts the next line into `line`; returns false at the end.
@@ -280,7 +266,7 @@ mod tests {
         std::fs::write(&file, "four\n\u{e9}").unwrap();
         assert_eq!(read(&file, 7).unwrap().len(), 7);
         assert_eq!(read(&file, 6).unwrap_err().kind(), ErrorKind::FileTooLarge);
-        let (mut lines, mut line) = (BoundedLines::open(&file).unwrap(), Vec::new());
+        let (mut lines, mut line) = (BoundedLines::new(open(&file).unwrap()), Vec::new());
         let mut read = || {
             lines
                 .next_into(&mut line)
@@ -294,9 +280,7 @@ mod tests {
         File::create(&file)
             .and_then(|file| file.set_len(LONGEST_LINE))
             .unwrap();
-        let endless = BoundedLines::open(&file)
-            .unwrap()
-            .next_into(&mut Vec::new());
+        let endless = BoundedLines::new(open(&file).unwrap()).next_into(&mut Vec::new());
         assert_eq!(endless.unwrap_err().kind(), ErrorKind::FileTooLarge);
     }
 }

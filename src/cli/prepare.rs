@@ -1,7 +1,8 @@
 //! `prepare`: compiles and tunes every target of the course in advance, so that no learner waits for it.
 
+use std::ffi::OsStr;
 use std::fs;
-use std::io::{BufRead, stdin};
+use std::io::{self, BufRead, stdin};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,15 +14,15 @@ use clap::Args;
 use etcetera::BaseStrategy;
 
 use super::Exit;
-use super::session::warn_of;
-use tinyllama_base::duration;
+use super::session::warn_instructor;
 use tinyllama_base::file::replace;
+use tinyllama_base::safe_path::{FileKind, FolderEntry, Refused, SafeFolder};
+use tinyllama_base::{duration, if_there, inside, plain, untrusted};
 use tinyllama_contract::event::{Body, Hello};
 use tinyllama_contract::flags::RunSpec;
 use tinyllama_engine::device::FORGET_TUNING;
 use tinyllama_lesson::{Course, CourseSource};
 use tinyllama_runs::{Control, Launcher, Line, RunUpdate, supervise};
-use tinyllama_session::class_rights;
 use tinyllama_tutor_core::prepare::targets;
 
 /// Cache folders that any machine with the same GPU, driver and program can use.
@@ -77,7 +78,7 @@ type SharedWishes = Arc<(Mutex<TutorWishes>, Condvar)>;
 pub fn run(args: &PrepareArgs) -> Result<Exit> {
     let course = Course::load(&CourseSource::new(args.lessons.clone()))?;
     if let Some(class) = &args.class {
-        warn_of(class, &class_rights::for_instructor(class));
+        warn_instructor(class);
     }
     let launcher = Launcher::from_settings(args.launcher.as_deref(), args.class.as_deref())?;
     let specs = targets(&course, &args.flags)?;
@@ -96,9 +97,9 @@ pub fn run(args: &PrepareArgs) -> Result<Exit> {
         let done = compile_one(spec, &launcher, &wishes, &mut |hello| {
             compiles = hello.backend != "cpu";
             if let (Some(class), None) = (&args.class, &shared) {
-                let folder = class_folder(class, hello);
-                taken = copy_missing(&folder, &cache()?)?;
-                shared = Some(folder);
+                let device = device_folder(hello);
+                taken = take_prepared(class, &device, &cache()?)?;
+                shared = Some((class, device));
             }
             Ok(())
         })?;
@@ -117,8 +118,8 @@ pub fn run(args: &PrepareArgs) -> Result<Exit> {
                 return Ok(Exit::Ok);
             }
         }
-        if let Some(folder) = &shared {
-            copy_missing(&cache()?, folder)?;
+        if let Some((class, device)) = &shared {
+            share_prepared(class, device, &cache()?)?;
         }
     }
     let taken = duration(begun.elapsed().as_secs_f64());
@@ -228,40 +229,117 @@ fn cache() -> Result<PathBuf> {
     Ok(strategy.cache_dir().join("tinyllama-tutor"))
 }
 
-/// Folder for prepared files. Machines with the same GPU, driver and version of the program share it.
-fn class_folder(class: &Path, hello: &Hello) -> PathBuf {
+/// The folder in a class for prepared files.
+const PREPARED: &str = ".prepared";
+
+/// Name of the folder for what was prepared for this device. Machines with the same GPU, driver and version of the
+/// program share it.
+fn device_folder(hello: &Hello) -> String {
     let driver = hello.driver.as_deref().unwrap_or("any");
     let (version, backend, device) = (&hello.version, &hello.backend, &hello.device);
     let name = format!("{version} {backend} {device} {driver}");
     let is_special = |c: char| !c.is_ascii_alphanumeric() && c != '.';
-    class.join(".prepared").join(name.replace(is_special, "-"))
+    name.replace(is_special, "-")
 }
 
-/// Copies the files that `to` lacks and returns their number.
-fn copy_missing(from: &Path, to: &Path) -> Result<usize> {
-    SHARED
-        .iter()
-        .map(|folder| copy_folder(&from.join(folder), &to.join(folder)))
-        .sum()
+/// Copies the files that the cache lacks from the class folder, and returns their number. They hold code for a GPU, so
+/// only files of the folder's owner count.
+fn take_prepared(class: &Path, device: &str, cache: &Path) -> Result<usize> {
+    let found = SafeFolder::open_owned(class)
+        .and_then(|class| class.folder(OsStr::new(PREPARED)))
+        .and_then(|prepared| prepared.folder(OsStr::new(device)));
+    match if_there(found) {
+        Ok(Some(prepared)) => {
+            shared_folders(|name| match if_there(prepared.folder(OsStr::new(name)))? {
+                Some(from) => copy_in(&from, &cache.join(name)),
+                None => Ok(0),
+            })
+        }
+        Ok(None) => Ok(0),
+        Err(error) if Refused::from_error(&error).is_some() => {
+            eprintln!(
+                "warning: nothing is taken from {}/{PREPARED}: {error}",
+                plain(&class.display().to_string())
+            );
+            Ok(0)
+        }
+        Err(error) => Err(error).with_context(|| format!("opening {}/{PREPARED}", class.display())),
+    }
 }
 
-fn copy_folder(from: &Path, to: &Path) -> Result<usize> {
-    let Ok(entries) = fs::read_dir(from) else {
-        return Ok(0);
+/// Copies the files that the class folder lacks from the cache, for all to read. Others than the owner of the class folder
+/// keep theirs, because nobody would take them.
+fn share_prepared(class: &Path, device: &str, cache: &Path) -> Result<()> {
+    let folder = SafeFolder::open_owned(class)?;
+    if !folder.is_own() {
+        return Ok(());
+    }
+    let prepared = folder
+        .create_folder(OsStr::new(PREPARED), SHARED_FOLDER)
+        .and_then(|prepared| prepared.create_folder(OsStr::new(device), SHARED_FOLDER));
+    let prepared = match prepared {
+        Err(error) if Refused::from_error(&error).is_some() => return Ok(()),
+        prepared => prepared.with_context(|| format!("creating {}/{PREPARED}", class.display()))?,
     };
-    fs::create_dir_all(to).with_context(|| format!("creating {}", to.display()))?;
+    shared_folders(|name| {
+        let to = prepared.create_folder(OsStr::new(name), SHARED_FOLDER)?;
+        copy_out(&cache.join(name), &to)
+    })?;
+    Ok(())
+}
+
+/// Modes of what others read.
+const SHARED_FOLDER: u32 = 0o755;
+const SHARED_FILE: u32 = 0o644;
+
+fn shared_folders(copy: impl Fn(&str) -> io::Result<usize>) -> Result<usize> {
+    let copied = SHARED
+        .iter()
+        .map(|name| copy(name).with_context(|| format!("copying {name}")));
+    copied.sum()
+}
+
+fn copy_in(from: &SafeFolder, to: &Path) -> io::Result<usize> {
+    fs::create_dir_all(to)?;
     let mut copied = 0;
-    for entry in entries {
-        let path = entry
-            .with_context(|| format!("reading {}", from.display()))?
-            .path();
-        let target = to.join(path.file_name().unwrap_or_default());
+    for FolderEntry { name, kind } in from.entries()? {
+        let target = to.join(&name);
+        let taken = match kind {
+            FileKind::Directory => from
+                .folder(&name)
+                .and_then(|folder| copy_in(&folder, &target)),
+            FileKind::RegularFile if !target.exists() => take_file(from, &name, &target),
+            _ => Ok(0),
+        };
+        copied += match taken {
+            Err(error) if Refused::from_error(&error).is_some() => {
+                eprintln!(
+                    "warning: {} is not taken: {error}",
+                    plain(&name.to_string_lossy())
+                );
+                0
+            }
+            taken => taken?,
+        };
+    }
+    Ok(copied)
+}
+
+fn take_file(from: &SafeFolder, name: &OsStr, to: &Path) -> io::Result<usize> {
+    let bytes = untrusted::read_from(from.file(name)?, untrusted::MOST_BYTES)?;
+    // The replacement is atomic, because another process may be reading.
+    replace(to, &bytes).map(|()| 1)
+}
+
+fn copy_out(from: &Path, to: &SafeFolder) -> io::Result<usize> {
+    let there = to.entries()?;
+    let mut copied = 0;
+    for path in inside(from)? {
+        let name = path.file_name().unwrap_or_default();
         if path.is_dir() {
-            copied += copy_folder(&path, &target)?;
-        } else if path.is_file() && !target.exists() {
-            let bytes = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
-            // The replacement is atomic, because another process may be reading.
-            replace(&target, &bytes).with_context(|| format!("writing {}", target.display()))?;
+            copied += copy_out(&path, &to.create_folder(name, SHARED_FOLDER)?)?;
+        } else if path.is_file() && there.iter().all(|entry| entry.name != name) {
+            to.replace(name, &fs::read(&path)?, SHARED_FILE)?;
             copied += 1;
         }
     }
@@ -274,24 +352,36 @@ mod tests {
 
     #[test]
     fn missing_files_are_copied_and_existing_ones_stay() {
-        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let [mine, class, yours] = [(); 3].map(|()| tempfile::tempdir().unwrap());
         let write = |root: &Path, file: &str, text: &str| {
             let path = root.join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
-        write(from.path(), "kernels/cuda/a", "one");
-        write(from.path(), "kernels/b", "two");
-        write(from.path(), "modules/c", "three");
-        write(from.path(), "refused/d", "of this machine alone");
-        write(to.path(), "kernels/b", "mine");
-        assert_eq!(copy_missing(from.path(), to.path()).unwrap(), 2);
+        write(mine.path(), "kernels/cuda/a", "one");
+        write(mine.path(), "kernels/b", "two");
+        write(mine.path(), "modules/c", "three");
+        write(mine.path(), "refused/d", "of this machine alone");
+        write(yours.path(), "kernels/b", "mine");
+        share_prepared(class.path(), "gpu", mine.path()).unwrap();
+        let prepared = class.path().join(".prepared/gpu");
+        assert!(!prepared.join("refused").exists());
+        let take = || take_prepared(class.path(), "gpu", yours.path()).unwrap();
+        assert_eq!(take(), 2);
+        let taken = |file: &str| fs::read_to_string(yours.path().join(file)).unwrap();
         assert_eq!(
-            fs::read_to_string(to.path().join("kernels/b")).unwrap(),
-            "mine"
+            (
+                taken("kernels/b").as_str(),
+                taken("kernels/cuda/a").as_str()
+            ),
+            ("mine", "one")
         );
-        assert!(to.path().join("kernels/cuda/a").exists());
-        assert!(!to.path().join("refused").exists());
-        assert_eq!(copy_missing(from.path(), to.path()).unwrap(), 0);
+        assert_eq!(take(), 0);
+        // A link leads nowhere, whoever made it.
+        write(mine.path(), "elsewhere/e", "four");
+        std::os::unix::fs::symlink(mine.path().join("elsewhere"), prepared.join("modules/link"))
+            .unwrap();
+        assert_eq!(take(), 0);
+        assert!(!yours.path().join("modules/link").exists());
     }
 }

@@ -1,6 +1,5 @@
 //! `session`: shows, checks, packs and unpacks a learner's session.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -12,7 +11,7 @@ use super::Exit;
 use super::analysis::AnalysisPage;
 use super::print_result::{print_prose, print_text};
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::untrusted::plain;
+use tinyllama_base::untrusted::{self, plain};
 use tinyllama_contract::flags::UsageError;
 use tinyllama_session::class_rights::{self, PERMISSIONS};
 use tinyllama_session::state::SessionState;
@@ -62,6 +61,14 @@ pub fn warn_of(class: &Path, dangers: &[String]) {
     }
     if !dangers.is_empty() {
         eprintln!("         {PERMISSIONS}");
+    }
+}
+
+/// Prints on the error stream what endangers the sessions of a class, and what learners put into it that does not count.
+pub fn warn_instructor(class: &Path) {
+    warn_of(class, &class_rights::for_instructor(class));
+    for what in class_rights::strange_entries(class) {
+        eprintln!("warning: {}", plain(&what));
     }
 }
 
@@ -123,7 +130,7 @@ pub fn run(args: &SessionCommandArgs<SessionCommand>) -> Result<Exit> {
             if let Some(class) = &args.place.class {
                 class_rights::check(class)?;
             }
-            if let Err(why) = fs::File::open(file) {
+            if let Err(why) = untrusted::open(file) {
                 bail!(UsageError(format!("cannot read {}: {why}", file.display())));
             }
             import(file, &location, args.json)

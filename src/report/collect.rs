@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use super::document::{Chain, CourseName, FORMAT, SessionFacts, Totals};
 use crate::{KernelReport, LessonReport, Report, anonymous, ratios};
-use tinyllama_base::{now, untrusted};
+use tinyllama_base::{now, safe_path};
 use tinyllama_lesson::Course;
 use tinyllama_runs::FinishedRuns;
 use tinyllama_session::earlier::logs;
@@ -146,7 +146,7 @@ fn streams(location: &SessionLocation, state: &SessionState) -> BTreeMap<String,
         if !path.exists() {
             return None;
         }
-        let bytes = untrusted::read(&path, MOST_STREAM_BYTES).ok();
+        let bytes = safe_path::read(&path, MOST_STREAM_BYTES).ok();
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
         let text = text.filter(|text| text.len() <= room);
         room -= text.as_ref().map_or(0, String::len);
@@ -159,7 +159,7 @@ fn streams(location: &SessionLocation, state: &SessionState) -> BTreeMap<String,
 fn log_lines(location: &SessionLocation, scan: &Scan) -> Result<Vec<String>, SessionError> {
     let path = location.events();
     let bytes =
-        untrusted::read(&path, MOST_LOG_BYTES).map_err(SessionError::io("reading", &path))?;
+        safe_path::read(&path, MOST_LOG_BYTES).map_err(SessionError::io("reading", &path))?;
     Ok(lines(bytes.get(..scan.whole_bytes).unwrap_or(&bytes)))
 }
 

@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::{Line, Measurements, Metric, RunEnergy, RunRecord, Statistic, read_line};
-use tinyllama_base::if_there;
 use tinyllama_base::untrusted::BoundedLines;
+use tinyllama_base::{if_there, safe_path};
 use tinyllama_contract::event::{Body, Event, FinalDocument};
 
 /// File of the event stream in a run's folder.
@@ -76,7 +76,7 @@ impl FinishedRun {
             energy: record.and_then(|record| record.energy),
             ..FinishedRun::default()
         };
-        let mut stream = BoundedLines::open(&stream_of(path))?;
+        let mut stream = BoundedLines::new(safe_path::open(&stream_of(path))?);
         let mut digest = Sha256::new();
         let mut line = Vec::new();
         while stream.next_into(&mut line)? {

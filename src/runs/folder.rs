@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::{EVENTS, FinishedRun, Line, RunEnergy, read_line};
-use tinyllama_base::{create_private, create_private_file, replace, unix_time, untrusted};
+
+use tinyllama_base::file::create_unique;
+use tinyllama_base::{create_private, create_private_file, replace, safe_path, unix_time};
 use tinyllama_contract::{Failure, Hello, Summary};
 
 const RECORD: &str = "run.json";
@@ -64,7 +66,7 @@ pub struct RunRecord {
 impl RunRecord {
     /// Reads the record of the run in `folder`. Returns `None` if there is no such file, or if it holds something else.
     pub fn read(folder: &Path) -> Option<Self> {
-        untrusted::read_json(&folder.join(RECORD), MOST_RECORD_BYTES).ok()
+        safe_path::read_json(&folder.join(RECORD), MOST_RECORD_BYTES).ok()
     }
 }
 
@@ -89,12 +91,8 @@ impl RunFolder {
         let runs = root.join("runs");
         create_private(&runs).with_context(|| format!("cannot create {}", runs.display()))?;
         let prefix = format!("{:010}-{:03}-", now.as_secs(), now.subsec_millis());
-        let path = tempfile::Builder::new()
-            .prefix(&prefix)
-            .rand_bytes(4)
-            .tempdir_in(&runs)
-            .with_context(|| format!("cannot create a folder in {}", runs.display()))?
-            .keep();
+        let path = create_unique(&runs, &prefix)
+            .with_context(|| format!("cannot create a folder in {}", runs.display()))?;
         let events = path.join(EVENTS);
         let folder = RunFolder {
             events: create_private_file(&events)

@@ -1,7 +1,9 @@
 //! Packs a session into one file, to hand it in or to move it to another machine.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write, repeat};
+use std::ffi::OsStr;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read, Seek, repeat};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use flate2::Compression;
@@ -10,12 +12,15 @@ use flate2::write::GzEncoder;
 use tar::{Archive, Builder, Entry, EntryType, Header};
 
 use crate::{SessionError, SessionLocation, log};
-use tinyllama_base::{file, if_there, inside, untrusted};
+use tempfile::TempDir;
+use tinyllama_base::file::create_unique;
+use tinyllama_base::safe_path::{FileKind, FolderEntry, Refused, SafeFolder, folder_of};
+use tinyllama_base::{create_private, file, untrusted};
 use tinyllama_profile::read::private_copy::PrivateCopy;
-use tinyllama_runs::EVENTS;
 
 /// The parts of a session that travel. The lock and the cache stay.
-const PARTS: [&str; 4] = ["events.jsonl", "runs", "workbench", "backups"];
+const PARTS: [&str; 4] = [LOG, "runs", "workbench", "backups"];
+const LOG: &str = "events.jsonl";
 
 /// An archive that unpacks to more bytes is refused.
 const MOST_BYTES: u64 = 1 << 30;
@@ -31,8 +36,8 @@ const LONGEST_PATH: u64 = 1 << 12;
 pub struct Withheld {
     /// Databases of profilers that were rewritten without environment, command and names of host and files.
     pub rewritten: Vec<PathBuf>,
-    /// Files that are not in the archive, each with the reason.
-    pub files: Vec<(PathBuf, String)>,
+    /// Files and folders that are not in the archive, each with the reason. Some may not be read by this user.
+    pub left_out: Vec<(PathBuf, String)>,
 }
 
 impl Withheld {
@@ -45,88 +50,140 @@ impl Withheld {
                 itertools::join(paths, ", ")
             )
         });
-        let files = self.files.iter();
-        let files = files.map(|(path, why)| format!("{} was left out: {why}.", path.display()));
-        rewritten.into_iter().chain(files).collect()
+        let left_out = self.left_out.iter();
+        let left_out = left_out.map(|(path, why)| format!("{} was left out: {why}.", path.display()));
+        rewritten.into_iter().chain(left_out).collect()
     }
 }
 
 /// Writes the session to a new `.tar.gz`. An existing file is not overwritten. Databases of profilers are copied without
 /// what they say of the program and its machine.
 pub fn export(location: &SessionLocation, to: &Path) -> Result<Withheld, SessionError> {
-    let file = File::create_new(to).map_err(SessionError::io("creating", to))?;
-    let written = write(location, file, to);
-    if written.is_err() {
-        // Half an archive would block the next try.
-        drop(fs::remove_file(to));
-    }
-    written
+    let io = |action| SessionError::io(action, to);
+    // The file has another name until it is complete, so that a cut export is not taken for a hand-in.
+    let unfinished = tempfile::Builder::new()
+        .prefix(".tinyllama-tutor-export-")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder_of(to))
+        .map_err(io("creating"))?;
+    let withheld = pack(location, unfinished.as_file(), to)?;
+    let kept = unfinished.persist_noclobber(to);
+    kept.map_err(|error| io("creating")(error.error))?;
+    Ok(withheld)
 }
 
-fn write(location: &SessionLocation, file: File, to: &Path) -> Result<Withheld, SessionError> {
+fn pack(location: &SessionLocation, file: &File, to: &Path) -> Result<Withheld, SessionError> {
     let io = |action| SessionError::io(action, to);
-    let mut archive = Builder::new(GzEncoder::new(file, Compression::default()));
-    let mut withheld = Withheld::default();
-    for part in PARTS {
-        add(
-            &mut archive,
-            &location.folder,
-            Path::new(part),
-            &mut withheld,
-        )?;
-    }
-    let file = archive
-        .into_inner()
-        .and_then(GzEncoder::finish)
-        .map_err(io("writing"))?;
+    let mut archive = SessionArchive {
+        file: Builder::new(GzEncoder::new(file, Compression::default())),
+        withheld: Withheld::default(),
+    };
+    archive.add_session(location)?;
+    let SessionArchive { file, withheld } = archive;
+    let written = file.into_inner().and_then(GzEncoder::finish);
+    let file = written.map_err(io("writing"))?;
     file.sync_all().map_err(io("saving"))?;
     Ok(withheld)
 }
 
-/// Packs a file, or a folder with its content. A tutor may append meanwhile, so a file is packed up to its length at
-/// the start.
-fn add(
-    archive: &mut Builder<impl Write>,
-    root: &Path,
-    part: &Path,
-    withheld: &mut Withheld,
-) -> Result<(), SessionError> {
-    let path = root.join(part);
-    let io = |action| SessionError::io(action, &path);
-    let Some(found) = if_there(fs::symlink_metadata(&path)).map_err(io("packing"))? else {
-        return Ok(());
-    };
-    if found.is_dir() {
-        archive.append_dir(part, &path).map_err(io("packing"))?;
-        let found = inside(&path).map_err(io("packing"))?;
-        let mut names = found.iter().filter_map(|path| path.file_name());
-        return names.try_for_each(|name| add(archive, root, &part.join(name), withheld));
+/// An archive while it is written.
+struct SessionArchive<'a> {
+    file: Builder<GzEncoder<&'a File>>,
+    withheld: Withheld,
+}
+
+impl SessionArchive<'_> {
+    fn add_session(&mut self, location: &SessionLocation) -> Result<(), SessionError> {
+        let session = SafeFolder::open(&location.folder);
+        let session = session.map_err(SessionError::io("packing", &location.folder))?;
+        let packed = self.add_all(&session, Path::new(""), |name| {
+            PARTS.iter().any(|part| name == *part)
+        });
+        packed.map_err(SessionError::io("packing", &location.folder))
     }
-    if !found.is_file() {
-        return Ok(());
+
+    /// Packs the files and folders of a folder. Links and the like stay out.
+    fn add_all(
+        &mut self,
+        folder: &SafeFolder,
+        at: &Path,
+        wanted: impl Fn(&OsStr) -> bool,
+    ) -> io::Result<()> {
+        for FolderEntry { name, kind } in folder.entries()? {
+            if !wanted(&name) {
+                continue;
+            }
+            let part = at.join(&name);
+            let added = match kind {
+                FileKind::Directory => folder
+                    .folder(&name)
+                    .and_then(|inner| self.add_folder(&inner, &part)),
+                FileKind::RegularFile => self.add_file(folder, &name, &part),
+                _ => Ok(()),
+            };
+            match added {
+                Err(error) if may_be_left_out(&error) && part != Path::new(LOG) => {
+                    self.withheld.left_out.push((part, error.to_string()));
+                }
+                added => added?,
+            }
+        }
+        Ok(())
     }
-    let copy = PrivateCopy::from_file(&path);
-    let (path, found) = match &copy {
-        PrivateCopy::AsIs => (path.as_path(), found),
-        PrivateCopy::Rewritten { database, .. } => {
-            withheld.rewritten.push(part.to_path_buf());
-            let found = fs::metadata(database).map_err(io("packing"))?;
-            (database.as_path(), found)
+    /// Packs a file, of a profiler's database a copy that gives nothing of its program away.
+    fn add_file(&mut self, folder: &SafeFolder, name: &OsStr, part: &Path) -> io::Result<()> {
+        let mut file = folder.file(name)?;
+        let head = head(&mut file)?;
+        if !PrivateCopy::concerns(name, &head) {
+            return self.add_content(&file, part);
         }
-        PrivateCopy::Withheld(why) => {
-            withheld.files.push((part.to_path_buf(), why.clone()));
-            return Ok(());
+        let copied = copied(folder, name)?;
+        match PrivateCopy::from_file(&copied.path().join(name)) {
+            PrivateCopy::AsIs => self.add_content(&file, part)?,
+            PrivateCopy::Rewritten { database, .. } => {
+                self.withheld.rewritten.push(part.to_path_buf());
+                self.add_content(&File::open(database)?, part)?;
+            }
+            PrivateCopy::Withheld(why) => self.withheld.left_out.push((part.to_path_buf(), why)),
         }
-    };
-    let io = |action| SessionError::io(action, path);
-    let file = File::open(path).map_err(io("packing"))?;
-    let mut header = Header::new_gnu();
-    header.set_metadata(&found);
-    // A file that shrinks meanwhile is filled with zeros. Otherwise the rest of the archive would be unreadable.
-    let content = file.take(found.len()).chain(repeat(0)).take(found.len());
-    archive
-        .append_data(&mut header, part, content)
-        .map_err(io("packing"))
+        Ok(())
+    }
+
+    /// Packs a file up to its length at the start, because a tutor may append meanwhile.
+    fn add_content(&mut self, file: &File, part: &Path) -> io::Result<()> {
+        let found = file.metadata()?;
+        let mut header = Header::new_gnu();
+        header.set_metadata(&found);
+        // A file that shrinks meanwhile is filled with zeros. Otherwise the rest of the archive would be unreadable.
+        let content = file.take(found.len()).chain(repeat(0)).take(found.len());
+        self.file.append_data(&mut header, part, content)
+    }
+}
+
+/// The first bytes of a file, which is at its start afterwards.
+fn head(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    Read::by_ref(file).take(16).read_to_end(&mut head)?;
+    file.rewind()?;
+    Ok(head)
+}
+
+/// Copies a file and those that SQLite keeps beside it into a folder where nobody can exchange them meanwhile.
+fn copied(folder: &SafeFolder, name: &OsStr) -> io::Result<TempDir> {
+    let to = tempfile::tempdir()?;
+    for name in PrivateCopy::family(name) {
+        let from = match folder.file(&name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            from => from?,
+        };
+        io::copy(&mut &from, &mut File::create(to.path().join(&name))?)?;
+    }
+    Ok(to)
+}
+
+/// Whether an error concerns one part, which its owner or another account made unreadable.
+fn may_be_left_out(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied || Refused::from_error(error).is_some()
 }
 
 /// Unpacks an archive as the session at `location`, where there must be none yet. Returns its damaged lines.
@@ -141,14 +198,24 @@ pub fn import(
             path: location.folder.clone(),
         });
     }
-    let parent = location.folder.parent().unwrap_or(Path::new("."));
-    super::location::create_private(parent)?;
-    let unpacked = tempfile::Builder::new()
-        .prefix(".import-")
-        .tempdir_in(parent)
-        .map_err(SessionError::io("creating", parent))?;
-    unpack(from, unpacked.path())?;
-    let scan = log::scan(&unpacked.path().join("events.jsonl"))?;
+    let parent = folder_of(&location.folder);
+    create_private(parent).map_err(SessionError::io("creating", parent))?;
+    // The parts are moved from here, so they get the rights of the place that they will have.
+    let unpacked =
+        create_unique(parent, ".import-").map_err(SessionError::io("creating", parent))?;
+    let taken = take_over(from, &unpacked, location);
+    drop(fs::remove_dir_all(&unpacked));
+    taken
+}
+
+/// Unpacks an archive to the folder `unpacked`, and moves the parts from there.
+fn take_over(
+    from: &Path,
+    unpacked: &Path,
+    location: &SessionLocation,
+) -> Result<Vec<log::LogDamage>, SessionError> {
+    unpack(from, unpacked)?;
+    let scan = log::scan(&unpacked.join(LOG))?;
     if scan.records.is_empty() {
         let why = "it holds no events".into();
         return Err(SessionError::NoExport {
@@ -159,7 +226,7 @@ pub fn import(
     location.create()?;
     // The events come last, because a session exists as soon as they do.
     for part in PARTS.iter().rev() {
-        let (source, target) = (unpacked.path().join(part), location.folder.join(part));
+        let (source, target) = (unpacked.join(part), location.folder.join(part));
         if source.is_dir() {
             fs::remove_dir(&target).map_err(SessionError::io("replacing", &target))?;
         }
@@ -168,18 +235,7 @@ pub fn import(
         }
     }
     file::sync_folder(&location.events()).map_err(SessionError::io("saving", &location.folder))?;
-    share(location)?;
     Ok(scan.damage)
-}
-
-/// Lets the instructors of a shared class read the parts that they could read if the session had begun there.
-fn share(location: &SessionLocation) -> Result<(), SessionError> {
-    let runs = location.runs();
-    let made = inside(&runs).map_err(SessionError::io("reading", &runs))?;
-    let streams = made.iter().map(|run| run.join(EVENTS));
-    let mut all = [location.events(), runs].into_iter().chain(streams);
-    all.try_for_each(|path| location.share(&path))?;
-    made.iter().try_for_each(|run| location.share(run))
 }
 
 fn unpack(from: &Path, to: &Path) -> Result<(), SessionError> {

@@ -5,10 +5,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::location::create_private;
 use super::log::{replace, replace_json};
 use crate::{Scope, Session, SessionError, SessionEvent, check_name};
-use tinyllama_base::{now, untrusted};
+use tinyllama_base::{create_private, now, untrusted};
 
 const MANIFEST: &str = "backup.json";
 
@@ -46,7 +45,7 @@ impl Session {
     ) -> Result<(SessionEvent, String), SessionError> {
         let name = format!("reset-{}", self.state().backups.len() + 1);
         let folder = self.location.backups().join(&name);
-        create_private(&folder)?;
+        create_private(&folder).map_err(SessionError::io("creating", &folder))?;
         let mut kept = Vec::new();
         for file in workbench {
             check_name(file)?;
@@ -117,7 +116,7 @@ impl Session {
         for file in &manifest.workbench {
             check_name(file)?;
             if self.location.workbench().join(file).exists() {
-                create_private(&replaced)?;
+                create_private(&replaced).map_err(SessionError::io("creating", &replaced))?;
                 copy(&self.location.workbench(), &replaced, file)?;
             }
             copy(&folder, &self.location.workbench(), file)?;

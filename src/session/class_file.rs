@@ -1,19 +1,18 @@
 //! Settings of a whole class: `.class.json` in the class folder. The instructor writes it, every tutor reads it.
 
-use std::fs;
-use std::io::ErrorKind;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::log::replace_json;
 use crate::{SessionError, SessionLocation};
+use tinyllama_base::safe_path::{Refused, SafeFolder};
 use tinyllama_base::untrusted;
 use tinyllama_lesson::LearningPath;
 
 /// No learner can have this name, because names do not begin with a dot.
-const NAME: &str = ".class.json";
+pub(super) const NAME: &str = ".class.json";
 
 /// A larger file was not written by this program.
 const MOST_BYTES: u64 = 1 << 16;
@@ -29,48 +28,42 @@ pub struct Pin {
     pub by: String,
 }
 
-fn path(class: &Path) -> PathBuf {
-    class.join(NAME)
-}
-
-/// Pins the class to a lesson, or lifts the pin.
+/// Pins the class to a lesson, or lifts the pin. Learners are other users and have to read the file.
+///
+/// # Errors
+/// Fails if this user does not own the class folder, because tutors would ignore the file.
 pub fn write(class: &Path, pin: &Pin) -> Result<(), SessionError> {
-    let path = path(class);
-    replace_json(&path, pin)?;
-    // Learners are other users and have to read the file.
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o644))
-        .map_err(SessionError::io("writing", &path))
+    let io = |action| SessionError::io(action, class);
+    let folder = SafeFolder::open_owned(class).map_err(io("opening"))?;
+    if !folder.is_own() {
+        let (path, owner) = (class.to_path_buf(), folder.owner());
+        return Err(SessionError::NotYourClass { path, owner });
+    }
+    let text = serde_json::to_vec(pin).map_err(|error| io("writing in")(error.into()))?;
+    folder
+        .replace(OsStr::new(NAME), &text, 0o644)
+        .map_err(io("writing in"))
 }
 
 /// The pin of the class that contains this session; `None` outside a class or without a pin.
-///
-/// Others may write into a class folder, so the file only counts if the folder's owner owns it.
 pub(super) fn read_for(location: &SessionLocation) -> Result<Option<Pin>, SessionError> {
     location.folder.parent().map_or(Ok(None), read)
 }
 
-/// The pin of a class.
+/// The pin of a class. Others may write into a class folder, so the file only counts if the folder's owner owns it.
 pub fn read(class: &Path) -> Result<Option<Pin>, SessionError> {
-    let path = path(class);
-    let found = match fs::symlink_metadata(&path) {
-        Ok(found) => found,
-        Err(error)
-            if matches!(
-                error.kind(),
-                ErrorKind::NotFound | ErrorKind::PermissionDenied
-            ) =>
-        {
-            return Ok(None);
-        }
-        Err(error) => return Err(SessionError::io("reading", &path)(error)),
-    };
-    let owner = fs::metadata(class)
-        .map_err(SessionError::io("reading", class))?
-        .uid();
-    if !found.is_file() || found.len() > MOST_BYTES || found.uid() != owner {
-        return Ok(None);
+    let file = SafeFolder::open_owned(class).and_then(|folder| folder.file(OsStr::new(NAME)));
+    match file.and_then(|file| untrusted::read_from(file, MOST_BYTES)) {
+        // A damaged file, or one of a newer program, must not stop a learner.
+        Ok(text) => Ok(serde_json::from_slice(&text).ok()),
+        Err(error) if is_no_setting(&error) => Ok(None),
+        Err(error) => Err(SessionError::io("reading", &class.join(NAME))(error)),
     }
-    let text = untrusted::read(&path, MOST_BYTES).map_err(SessionError::io("reading", &path))?;
-    // A damaged file, or one of a newer program, must not stop a learner.
-    Ok(serde_json::from_slice(&text).ok())
+}
+
+/// Whether an error means that the class has no such file of its owner.
+fn is_no_setting(error: &io::Error) -> bool {
+    use ErrorKind::{FileTooLarge, InvalidInput, NotFound, PermissionDenied};
+    let kinds = [FileTooLarge, InvalidInput, NotFound, PermissionDenied];
+    kinds.contains(&error.kind()) || Refused::from_error(error).is_some()
 }

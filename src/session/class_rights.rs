@@ -1,17 +1,20 @@
 //! Checks whether the rights of a class folder keep its learners apart: which users could read, reset or replace
 //! another learner's session.
 
+use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use uzers::{
-    get_effective_gid, get_effective_uid, get_group_by_gid, get_user_by_uid, get_user_groups,
-    group_access_list,
+    get_effective_gid, get_effective_uid, get_group_by_gid, get_user_by_name, get_user_by_uid,
+    get_user_groups, group_access_list,
 };
 
-use crate::SessionError;
+use crate::{SessionError, SessionLocation, check_learner, class_file, inbox};
 use tinyllama_base::inside;
+use tinyllama_base::safe_path::{Refused, SafeFolder};
+use tinyllama_runs::launcher::SITE;
 
 /// Explains the rights of a class folder that let instructors read sessions and keep learners out.
 pub const PERMISSIONS: &str = "Rights are those of the file system. An instructor owns the class folder: \
@@ -113,14 +116,72 @@ fn group_name(class: &Metadata) -> String {
     })
 }
 
+/// Entries of a class folder that tutors ignore or that are not what their names say, one sentence each with the path.
+pub fn strange_entries(class: &Path) -> Vec<String> {
+    let Ok(folder) = SafeFolder::open_owned(class) else {
+        return Vec::new();
+    };
+    let at = |name: &str| class.join(name).display().to_string();
+    let settings = CLASS_ENTRIES.iter().filter_map(|name| {
+        let stranger = folder.stranger(OsStr::new(name))?;
+        let (path, user) = (at(name), user_name(stranger));
+        Some(format!(
+            "{path} belongs to {user}, not to the owner of the class, so it is ignored: move it away."
+        ))
+    });
+    let learners = learner_folders(class)
+        .into_iter()
+        .filter_map(|(name, owner)| {
+            let named = get_user_by_name(&name).map(|user| user.uid());
+            let location = SessionLocation::new(class, &name);
+            match inbox::waiting(&location) {
+                _ if named.is_some_and(|uid| uid != owner) => Some(format!(
+                    "{} belongs to {}, not to {name}: ask both, and move it away.",
+                    at(&name),
+                    user_name(owner)
+                )),
+                Err(SessionError::Io { path, source, .. })
+                    if Refused::from_error(&source).is_some() =>
+                {
+                    Some(format!(
+                        "{}: {source}; orders to {name} cannot be delivered.",
+                        path.display()
+                    ))
+                }
+                _ => None,
+            }
+        });
+    settings.chain(learners).collect()
+}
+
+/// Entries of a class folder that are no learner's.
+const CLASS_ENTRIES: [&str; 3] = [class_file::NAME, SITE, ".prepared"];
+
+fn user_name(id: u32) -> String {
+    let user = get_user_by_uid(id);
+    user.map_or(format!("user {id}"), |user| {
+        user.name().to_string_lossy().into_owned()
+    })
+}
+
+/// Names and owners of the folders of a class.
+fn learner_folders(class: &Path) -> Vec<(String, u32)> {
+    let folders = inside(class).unwrap_or_default().into_iter();
+    let found = folders.filter_map(|folder| {
+        let facts = fs::symlink_metadata(&folder)
+            .ok()
+            .filter(Metadata::is_dir)?;
+        let name = folder.file_name()?.to_str()?;
+        check_learner(name).ok()?;
+        Some((name.to_owned(), facts.uid()))
+    });
+    found.collect()
+}
+
 /// Ids of the users whose folders lie in the class.
 fn owners(class: &Path) -> impl Iterator<Item = u32> {
-    let folders = inside(class).unwrap_or_default().into_iter();
-    let found = folders.filter_map(|folder| fs::symlink_metadata(folder).ok());
-    let mut owners: Vec<u32> = found
-        .filter(Metadata::is_dir)
-        .map(|found| found.uid())
-        .collect();
+    let folders = learner_folders(class).into_iter();
+    let mut owners: Vec<u32> = folders.map(|(_, owner)| owner).collect();
     owners.sort_unstable();
     owners.dedup();
     owners.into_iter()

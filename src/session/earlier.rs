@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::log::scan_bytes;
 use crate::{MOST_LOG_BYTES, Scan, SessionError, SessionEvent};
-use tinyllama_base::untrusted;
+use tinyllama_base::safe_path;
 
 /// The content of a log.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl StoredLog {
     }
 
     fn read(path: &Path) -> Result<Self, SessionError> {
-        let bytes = untrusted::read(path, MOST_LOG_BYTES);
+        let bytes = safe_path::read(path, MOST_LOG_BYTES);
         Self::parse(bytes.map_err(SessionError::io("reading", path))?, path)
     }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::{Holder, class_rights};
+use tinyllama_base::safe_path::{Refused, folder_of};
 
 #[derive(Debug, Error)]
 pub enum SessionError {
@@ -45,6 +46,10 @@ pub enum SessionError {
     AlreadyRestored(String),
     #[error("{} belongs to another user, number {owner}", path.display())]
     NotYours { path: PathBuf, owner: u32 },
+    #[error("{} belongs to another user, number {owner}, and tutors take a class's settings from nobody else", path.display())]
+    NotYourClass { path: PathBuf, owner: u32 },
+    #[error("{} may be written by others than you", path.display())]
+    OpenToOthers { path: PathBuf },
     #[error("{} is not where this tutor opened it: the folder was removed or moved", path.display())]
     Gone { path: PathBuf },
     #[error("{} not kept: {source}", match events {
@@ -140,10 +145,18 @@ impl SessionError {
             SessionError::NotYours { .. } => "Only its learner may write a session. Use another name with \
                  --learner NAME, or ask the owner of the folder to remove it."
                 .into(),
+            SessionError::NotYourClass { .. } => "Nothing was changed. Ask the owner of the class folder.".into(),
+            SessionError::OpenToOthers { path } => format!(
+                "See whether its files are yours, then close it with `chmod go-w {}`.",
+                path.display()
+            ),
             SessionError::Gone { .. } => "Put the folder back while the tutor is open: what is not saved yet \
                  is written with the next step. If you quit first, it is lost."
                 .into(),
             SessionError::NotKept { .. } => "This part is lost; what was saved before is safe. Make room, or put the folder back, before you go on.".into(),
+            SessionError::Io { path, source, .. } if Refused::from_error(source).is_some() => {
+                format!("Nothing was changed. Ask the owner of {}.", folder_of(path).display())
+            }
             SessionError::Io { path, source, .. } => io_remedy(source.kind(), path),
         }
     }

@@ -1,20 +1,23 @@
 //! Delivers orders as files in a session's `inbox`. Each is written as a whole and taken once.
 
-use std::fs::{self, Permissions};
-use std::io::Write;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use uzers::get_effective_uid;
 
-use super::location::create_folder;
+use super::log::replace;
 use super::order::FORMAT;
 use super::runs::events_file;
 use crate::{
     InstructorOrder, OrderAction, OutsideChange, Session, SessionError, SessionEvent,
-    SessionLocation, SolvedRun, check_name, class_file,
+    SessionLocation, SolvedRun, check_name, class_file, store,
 };
-use tinyllama_base::{if_there, inside, unix_time, untrusted};
+use tinyllama_base::safe_path::{SafeFolder, folder_of};
+use tinyllama_base::{create_private, if_there, safe_path, unix_time, untrusted};
 
 /// A larger file is no order.
 const MOST_BYTES: u64 = 16 << 20;
@@ -22,24 +25,31 @@ const MOST_BYTES: u64 = 16 << 20;
 /// Puts an order into the inbox of a session. The learner's tutor takes it within two seconds, or when it next opens.
 /// Returns the order's name.
 pub fn send(location: &SessionLocation, order: &InstructorOrder) -> Result<String, SessionError> {
-    let inbox = location.inbox();
-    let io = |action| SessionError::io(action, &inbox);
-    if !location.events().exists() {
-        return Err(SessionError::no_events(&location.folder));
+    let path = location.inbox();
+    let io = |action| SessionError::io(action, &path);
+    let session = store::session_id(location)?;
+    if location.is_own() {
+        location.create_inbox()?;
     }
-    location.create_inbox()?;
+    let order = InstructorOrder {
+        session,
+        ..order.clone()
+    };
     let name = new_name();
-    let text = serde_json::to_vec(order).map_err(|error| io("writing")(error.into()))?;
-    let mut file = tempfile::NamedTempFile::new_in(&inbox).map_err(io("writing in"))?;
-    file.write_all(&text).map_err(io("writing in"))?;
+    let text = serde_json::to_vec(&order).map_err(|error| io("writing")(error.into()))?;
+    let inbox = open(location).map_err(io("opening"))?;
+    let file = format!("{name}.json");
     // The learner has to read another user's file. The folder's rights keep all others out.
-    file.as_file()
-        .set_permissions(Permissions::from_mode(0o644))
-        .map_err(io("writing in"))?;
-    file.as_file().sync_all().map_err(io("saving in"))?;
-    file.persist_noclobber(inbox.join(format!("{name}.json")))
-        .map_err(|error| io("writing in")(error.error))?;
+    let written = inbox.replace(OsStr::new(&file), &text, 0o644);
+    written.map_err(io("writing in"))?;
     Ok(name)
+}
+
+/// Opens the inbox, which lies in the session's folder itself.
+fn open(location: &SessionLocation) -> io::Result<SafeFolder> {
+    let inbox = location.inbox();
+    let name = inbox.file_name().unwrap_or_default();
+    SafeFolder::open(&location.folder)?.folder(name)
 }
 
 /// A name for an order or a session. Names sort by the time they were made. Two names of the same moment differ in
@@ -56,38 +66,46 @@ pub fn new_name() -> String {
 
 /// Names of the waiting orders, oldest first.
 pub fn waiting(location: &SessionLocation) -> Result<Vec<String>, SessionError> {
-    let inbox = location.inbox();
-    let files = inside(&inbox).map_err(SessionError::io("reading", &inbox))?;
-    let names = files.iter().filter_map(|file| {
-        let name = file.file_name()?.to_str()?.strip_suffix(".json")?;
-        check_name(name).is_ok().then(|| name.to_string())
+    let entries = if_there(open(location).and_then(|inbox| inbox.entries()));
+    let entries = entries.map_err(SessionError::io("reading", &location.inbox()))?;
+    let names = entries.into_iter().flatten().filter_map(|entry| {
+        let name = entry.name.to_str()?.strip_suffix(".json")?.to_owned();
+        check_name(&name).is_ok().then_some(name)
     });
     Ok(names.collect())
 }
 
-/// Reads an order. The error is a text that says why the file is no order.
-fn read(path: &Path) -> Result<InstructorOrder, String> {
-    let found = fs::symlink_metadata(path).map_err(|error| error.to_string())?;
-    if found.is_symlink() {
-        return Err("it is a link".into());
+/// Reads an order to the session with this id. The error is a text that says why the file is no order.
+fn read(path: &Path, session: &str) -> Result<InstructorOrder, String> {
+    let file = safe_path::open(path).map_err(|error| error.to_string())?;
+    let sender = file.metadata().map_err(|error| error.to_string())?.uid();
+    let text = untrusted::read_from(file, MOST_BYTES).map_err(|error| error.to_string())?;
+    #[derive(Deserialize)]
+    struct OrderFormat {
+        format: u32,
+    }
+    match serde_json::from_slice(&text) {
+        Ok(OrderFormat { format: FORMAT }) => {}
+        Ok(OrderFormat { format }) => {
+            return Err(format!(
+                "it is of format {format}; this program reads format {FORMAT}"
+            ));
+        }
+        Err(error) => return Err(error.to_string()),
     }
     let order: InstructorOrder =
-        untrusted::read_json(path, MOST_BYTES).map_err(|error| error.to_string())?;
+        serde_json::from_slice(&text).map_err(|error| error.to_string())?;
     let may = match &order.action {
         OrderAction::Solve { events, .. } => events.iter().all(SessionEvent::may_be_ordered),
         OrderAction::Record { event } => {
-            event.is_of_command_line() && found.uid() == get_effective_uid()
+            event.is_of_command_line() && sender == get_effective_uid()
         }
         _ => true,
     };
-    if !may {
-        return Err("it does what an order cannot do".into());
-    }
-    match order.format {
-        FORMAT => Ok(order),
-        newer => Err(format!(
-            "it is of format {newer}; this program reads format {FORMAT}"
-        )),
+    match () {
+        () if order.session != session => Err("it is for another session".into()),
+        () if !may => Err("it does what an order cannot do".into()),
+        () => Ok(order),
     }
 }
 
@@ -103,7 +121,7 @@ impl Session {
         let mut notices = Vec::new();
         for name in waiting(&self.location)? {
             let path = self.location.inbox().join(format!("{name}.json"));
-            match read(&path) {
+            match read(&path, &self.state().session) {
                 Ok(order) => {
                     notices.extend(self.process_order(&name, &path, &order)?);
                     if_there(fs::remove_file(&path))
@@ -209,9 +227,10 @@ impl Session {
 
 fn store_run(runs: &Path, run: &SolvedRun) -> Result<(), SessionError> {
     check_name(&run.id)?;
-    create_folder(&runs.join(&run.id), false)?;
     let path = events_file(runs, &run.id);
-    fs::write(&path, &run.stream).map_err(SessionError::io("writing", &path))
+    let folder = folder_of(&path);
+    create_private(folder).map_err(SessionError::io("creating", folder))?;
+    replace(&path, run.stream.as_bytes())
 }
 
 /// Renames a file that is no order, so that it is reported once and kept.

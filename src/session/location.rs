@@ -1,14 +1,19 @@
 //! Finds the folder of a session, and checks names that become part of a path.
 
 use std::env;
-use std::fs::{self, DirBuilder, Permissions};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::fs::{self, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use uzers::get_effective_uid;
 
 use crate::SessionError;
 use tinyllama_runs::state_folder;
+
+use tinyllama_base::file::{create_folder, group_rights};
+use tinyllama_base::safe_path::{self, folder_of};
+use tinyllama_base::{create_private, inside};
 
 const LEARNER_RULE: &str = "it is 1 to 64 letters, digits, dots, hyphens, underscores and single spaces, and starts with a letter or digit and does not end with a space";
 const NAME_RULE: &str = "it is 1 to 64 ASCII letters, digits, dots, hyphens and underscores, and starts with a letter or digit";
@@ -38,7 +43,7 @@ impl SessionLocation {
         };
         check_learner(&learner)?;
         let folder = match class {
-            Some(class) => in_class(class, &learner)?,
+            Some(class) => in_class(&safe_path::as_named(class), &learner)?,
             None => state_folder().map_err(|error| SessionError::NoPlace {
                 why: format!("{error:#}"),
             })?,
@@ -76,78 +81,89 @@ impl SessionLocation {
     }
 
     /// Returns whether instructors can read the session: the class folder passes its group on (`chmod g+s`).
-    pub fn is_shared(&self) -> bool {
-        const SET_GROUP: u32 = 0o2000;
-        let class = self.folder.parent().map(fs::metadata);
-        class.is_some_and(|class| class.is_ok_and(|class| class.mode() & SET_GROUP != 0))
+    fn is_shared(&self) -> bool {
+        group_rights(folder_of(&self.folder)) != 0
     }
 
     /// Creates missing folders. Only the owner has access, and in a shared class its group, too.
     pub(super) fn create(&self) -> Result<(), SessionError> {
-        let shared = self.is_shared();
-        for folder in [
-            self.folder.clone(),
-            self.runs(),
-            self.workbench(),
-            self.backups(),
-        ] {
-            create_folder(&folder, shared)?;
+        create_private(&self.folder).map_err(SessionError::io("creating", &self.folder))?;
+        self.check_owner()?;
+        for folder in [self.runs(), self.workbench(), self.backups()] {
+            create_private(&folder).map_err(SessionError::io("creating", &folder))?;
         }
-        self.create_inbox()?;
-        self.check_owner()
+        self.create_inbox()
     }
 
     /// Creates the inbox. Instructors of a shared class write into it.
     pub(super) fn create_inbox(&self) -> Result<(), SessionError> {
         let inbox = self.inbox();
-        if inbox.is_dir() {
-            return Ok(());
+        let mode = if self.is_shared() { 0o770 } else { 0o700 };
+        match create_folder(&inbox, mode) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && inbox.is_dir() => Ok(()),
+            made => made.map_err(SessionError::io("creating", &inbox)),
         }
-        let shared = self.is_shared();
-        create_folder(&inbox, shared)?;
-        if shared {
-            add_rights(&inbox, PUT)?;
-        }
-        Ok(())
     }
 
-    /// Refuses a folder of another user under this name, because that user could read and change everything in it.
-    fn check_owner(&self) -> Result<(), SessionError> {
-        let owner = fs::metadata(&self.folder)
-            .map_err(SessionError::io("reading", &self.folder))?
-            .uid();
-        let user = get_effective_uid();
-        if user == owner || user == ROOT {
-            return Ok(());
+    /// Lets instructors of a shared class read what other programs made in the session, such as an editor or a profiler.
+    pub(super) fn share(&self) {
+        if self.is_shared() {
+            share_below(&self.folder);
         }
-        Err(SessionError::NotYours {
-            path: self.folder.clone(),
-            owner,
-        })
+    }
+
+    /// Refuses a folder of another user under this name, because that user could read and change everything in it. Root
+    /// is refused as well: it would follow the other user's links, and its files would lock that user out.
+    fn check_owner(&self) -> Result<(), SessionError> {
+        // The folder itself, and not what a link in its place leads to.
+        let found = fs::symlink_metadata(&self.folder);
+        let found = found.map_err(SessionError::io("reading", &self.folder))?;
+        let (path, owner) = (self.folder.clone(), found.uid());
+        match owner == get_effective_uid() {
+            true if self.is_shared() && found.mode() & OTHERS_WRITE != 0 => {
+                Err(SessionError::OpenToOthers { path })
+            }
+            true => Ok(()),
+            false => Err(SessionError::NotYours { path, owner }),
+        }
     }
 
     /// Returns whether this user owns the session and may write to it.
     pub fn is_own(&self) -> bool {
-        fs::metadata(&self.folder).is_ok_and(|found| found.uid() == get_effective_uid())
-    }
-
-    /// Lets the group of a shared class read a file or folder that only its owner could use.
-    pub(super) fn share(&self, path: &Path) -> Result<(), SessionError> {
-        if !self.is_shared() {
-            return Ok(());
-        }
-        match fs::metadata(path) {
-            Ok(found) if found.is_dir() => add_rights(path, LOOK),
-            Ok(_) => add_rights(path, READ),
-            Err(_) => Ok(()),
-        }
+        fs::symlink_metadata(&self.folder).is_ok_and(|found| found.uid() == get_effective_uid())
     }
 }
 
-/// Right of the group to read a file.
-const READ: u32 = 0o040;
+const OTHERS_WRITE: u32 = 0o022;
 
-const ROOT: u32 = 0;
+/// Lets the group read this user's files and folders below a folder. What cannot be changed is left as it is, and
+/// `instructor collect` names it.
+fn share_below(folder: &Path) {
+    for path in inside(folder).unwrap_or_default() {
+        let found = fs::symlink_metadata(&path);
+        let Some(found) = found
+            .ok()
+            .filter(|found| found.uid() == get_effective_uid())
+        else {
+            continue;
+        };
+        let rights = match () {
+            () if found.is_dir() => 0o050,
+            () if found.is_file() => 0o040,
+            () => continue,
+        };
+        let mode = found.mode();
+        if mode & rights != rights {
+            drop(fs::set_permissions(
+                &path,
+                Permissions::from_mode(mode | rights),
+            ));
+        }
+        if found.is_dir() {
+            share_below(&path);
+        }
+    }
+}
 
 /// The user's name from the environment or else the password database; for a user without a name, the number.
 fn user_name() -> String {
@@ -190,42 +206,6 @@ pub fn check_learner(name: &str) -> Result<(), SessionError> {
         name: name.to_string(),
         rule: LEARNER_RULE,
     })
-}
-
-pub(super) fn create_private(folder: &Path) -> Result<(), SessionError> {
-    create_folder(folder, false)
-}
-
-/// Creates a folder for its owner alone or, if `shared`, for its group to read. Leaves an existing folder unchanged.
-pub(super) fn create_folder(folder: &Path, shared: bool) -> Result<(), SessionError> {
-    if folder.is_dir() {
-        return Ok(());
-    }
-    // The mode is set at creation. Changing it later would clear the set-group bit if the learner is not in
-    // that group.
-    DirBuilder::new()
-        .recursive(true)
-        .mode(if shared { 0o770 } else { 0o700 })
-        .create(folder)
-        .map_err(SessionError::io("creating", folder))?;
-    if shared {
-        add_rights(folder, LOOK)?;
-    }
-    Ok(())
-}
-
-/// Rights of the group: to read a folder, and to put files into it.
-const LOOK: u32 = 0o050;
-const PUT: u32 = 0o070;
-
-/// Adds missing rights.
-fn add_rights(path: &Path, rights: u32) -> Result<(), SessionError> {
-    let io = || SessionError::io("sharing", path);
-    let mode = fs::metadata(path).map_err(io())?.mode();
-    if mode & rights == rights {
-        return Ok(());
-    }
-    fs::set_permissions(path, Permissions::from_mode(mode | rights)).map_err(io())
 }
 
 fn in_class(class: &Path, learner: &str) -> Result<PathBuf, SessionError> {

@@ -9,7 +9,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::SessionError;
-use tinyllama_base::{host_name, now, untrusted};
+use tinyllama_base::file::open_private;
+use tinyllama_base::{host_name, now, safe_path, untrusted};
 
 /// The process that has a session open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,16 +59,11 @@ fn acquire_with(
     path: &Path,
     try_lock: impl Fn(&File) -> Result<(), TryLockError>,
 ) -> Result<(Lock, Option<Holder>), SessionError> {
-    let open = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .mode(0o600)
-        .truncate(false)
-        // Without these flags, opening a pipe would wait for a process that writes.
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path);
-    let mut file = open
+    let mut options = OpenOptions::new();
+    // Without these flags, opening a pipe would wait for a process that writes.
+    let options = options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    let options = options.read(true).write(true).create(true).truncate(false);
+    let mut file = open_private(options, path)
         .and_then(untrusted::regular)
         .map_err(SessionError::io("opening", path))?;
     match try_lock(&file) {
@@ -96,7 +92,7 @@ fn acquire_with(
 
 /// The current holder of the session in `folder`; `None` if it is not open.
 pub fn holder(path: &Path) -> Option<Holder> {
-    let mut file = untrusted::open(path).ok()?;
+    let mut file = safe_path::open(path).ok()?;
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => read_holder(&mut file),
         _ => None,

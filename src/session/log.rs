@@ -2,16 +2,16 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::chain::START;
 use super::event::FORMAT;
-use super::location::create_private;
 use crate::{Record, SessionError, SessionEvent, chain};
-use tinyllama_base::{file, if_there, untrusted};
+use tinyllama_base::file::open_private;
+use tinyllama_base::{create_private, file, if_there, safe_path, untrusted};
 
 /// A larger log is neither written nor read. No session of this program comes near this size.
 pub const MOST_LOG_BYTES: u64 = 256 << 20;
@@ -57,7 +57,7 @@ impl Scan {
 
 /// Reads a whole log. Damage is reported; only a format of a newer program is an error.
 pub fn scan(path: &Path) -> Result<Scan, SessionError> {
-    let bytes = if_there(untrusted::read(path, MOST_LOG_BYTES));
+    let bytes = if_there(safe_path::read(path, MOST_LOG_BYTES));
     let bytes = bytes.map_err(SessionError::io("reading", path))?;
     scan_bytes(&bytes.unwrap_or_default(), path)
 }
@@ -155,13 +155,9 @@ impl Log {
         backups: &Path,
     ) -> Result<(Self, Option<String>), SessionError> {
         let io = |action| SessionError::io(action, path);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(path)
-            .map_err(io("opening"))?;
+        let mut options = OpenOptions::new();
+        let options = options.read(true).append(true).create(true);
+        let mut file = open_private(options, path).map_err(io("opening"))?;
         let mut bytes = scan.whole_bytes as u64;
         let mut note = None;
         if scan.torn_bytes > 0 {
@@ -293,11 +289,12 @@ impl Log {
 
 fn keep_torn(path: &Path, scan: &Scan, backups: &Path) -> Result<String, SessionError> {
     let bytes = fs::read(path).map_err(SessionError::io("reading", path))?;
-    create_private(backups)?;
+    create_private(backups).map_err(SessionError::io("creating", backups))?;
     let name = format!("torn-{}-{}.txt", scan.records.len() + 1, scan.torn_bytes);
-    let target = backups.join(&name);
-    fs::write(&target, bytes.get(scan.whole_bytes..).unwrap_or_default())
-        .map_err(SessionError::io("writing", &target))?;
+    replace(
+        &backups.join(&name),
+        bytes.get(scan.whole_bytes..).unwrap_or_default(),
+    )?;
     Ok(format!("backups/{name}"))
 }
 

@@ -11,20 +11,24 @@ use crate::{Scope, SessionEvent, SessionState, StepRef};
 use tinyllama_lesson::Course;
 
 /// Version of the files in the inbox.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InstructorOrder {
     pub format: u32,
+    /// Unique id of the session that it is for. No other session takes it.
+    pub session: String,
     /// Name of the instructor.
     pub by: String,
     pub action: OrderAction,
 }
 
 impl InstructorOrder {
+    /// An order that names no session yet.
     pub fn new(by: &str, action: OrderAction) -> Self {
         Self {
             format: FORMAT,
+            session: String::new(),
             by: by.into(),
             action,
         }

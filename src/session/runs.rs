@@ -1,8 +1,7 @@
 //! Measurements of all runs, by step.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use itertools::Itertools;
 use serde_json::Value;
 
 use crate::{RunEntry, SessionError, SessionState, Standing, StepRef};
+use tinyllama_base::safe_path;
 use tinyllama_contract::flags::USUAL_STEPS;
 use tinyllama_lesson::case::fix_of;
 use tinyllama_lesson::{CaseMove, CommandOutputs, Course, FIXED, RunName, Runs, Step, live};
@@ -208,8 +208,7 @@ fn names<'a>(lesson: &str, step: &'a Step) -> Vec<(RunName, RunFilter<'a>)> {
 
 /// The document that a command wrote as its stream.
 fn output(folder: &Path) -> Option<Value> {
-    let stream = File::open(folder.join(EVENTS)).ok()?;
-    serde_json::from_reader(BufReader::new(stream.take(MOST_BYTES))).ok()
+    safe_path::read_json(&folder.join(EVENTS), MOST_BYTES).ok()
 }
 
 impl CommandOutputs for MeasuredRuns {

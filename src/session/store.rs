@@ -9,14 +9,16 @@ use super::event::FORMAT;
 use super::inbox::new_name;
 use super::lock::Lock;
 use super::log::Log;
-use super::runs::{events_file, known};
+use super::runs::known;
 use crate::{
     LogDamage, MeasuredRuns, Record, RunEntry, RunExit, SessionError, SessionEvent,
     SessionLocation, SessionState, StepRef, chain, check_name, earlier, lock, log,
 };
-use tinyllama_base::{host_name, now};
 use tinyllama_lesson::Course;
 use tinyllama_runs::FinishedRuns;
+
+use tinyllama_base::untrusted::BoundedLines;
+use tinyllama_base::{host_name, if_there, now, safe_path};
 
 /// A session that this process has locked. Dropping it writes the cache and releases the lock.
 #[derive(Debug)]
@@ -40,11 +42,10 @@ impl Session {
     /// Opens the session at `location`, or begins one there. Repairs are recorded in the session itself.
     pub fn open(location: SessionLocation) -> Result<Self, SessionError> {
         location.create()?;
+        location.share();
         let (lock, crashed) = lock::acquire(&location.lock())?;
-        location.share(&location.lock())?;
         let scan = log::scan(&location.events())?;
         let (log, repaired) = Log::open(&location.events(), &scan, &location.backups())?;
-        location.share(&location.events())?;
         let mut session = Self {
             state: SessionState::from_records(&scan.records),
             runs: Arc::new(FinishedRuns::new(location.runs())),
@@ -190,6 +191,7 @@ impl Session {
 
     /// Writes what can be written now, and checks that everything is stored where the next tutor will find it.
     pub fn finish(&mut self) -> Result<(), SessionError> {
+        self.location.share();
         let finished = self.save().and_then(|()| self.log.check_in_place());
         finished.map_err(|source| SessionError::NotKept {
             events: self.unsaved(),
@@ -206,7 +208,6 @@ impl Session {
         command: Vec<String>,
     ) -> Result<(), SessionError> {
         check_name(run)?;
-        self.location.share(&self.location.runs().join(run))?;
         let host = host_name();
         self.record(SessionEvent::RunStarted {
             run: run.into(),
@@ -231,8 +232,6 @@ impl Session {
         mut values: BTreeMap<String, f64>,
     ) -> Result<(), SessionError> {
         values.retain(|_, value| value.is_finite());
-        self.location
-            .share(&events_file(&self.location.runs(), run))?;
         let finished = SessionEvent::RunFinished {
             run: run.into(),
             exit,
@@ -316,6 +315,38 @@ impl Drop for Session {
         // The cache is derived from the events. If it cannot be written, its next reader rebuilds it.
         drop(self.save());
         drop(self.write_cache());
+    }
+}
+
+/// The unique id of a session, from its first record.
+pub fn session_id(location: &SessionLocation) -> Result<String, SessionError> {
+    let path = location.events();
+    let io = || SessionError::io("reading", &path);
+    let none = || SessionError::no_events(&location.folder);
+    let file = if_there(safe_path::open(&path))
+        .map_err(io())?
+        .ok_or_else(none)?;
+    let (mut lines, mut line) = (BoundedLines::new(file), Vec::new());
+    let mut is_begun = false;
+    while lines.next_into(&mut line).map_err(io())? {
+        let content = line.strip_suffix(b"\n").unwrap_or(&line);
+        let Ok(intact) = chain::decode(content) else {
+            continue;
+        };
+        match Record::read(intact.record.get()).map(|record| record.event) {
+            Ok(SessionEvent::Created { session, .. }) => return Ok(session),
+            Ok(SessionEvent::Compacted { state, .. }) => {
+                let session = state.get("session").and_then(|session| session.as_str());
+                return Ok(session.unwrap_or_default().into());
+            }
+            // Without a readable first line a session has no id.
+            Ok(_) => is_begun = true,
+            Err(_) => {}
+        }
+    }
+    match is_begun {
+        true => Ok(String::new()),
+        false => Err(none()),
     }
 }
 

@@ -41,6 +41,7 @@ fn rights_are_those_of_the_file_system() {
         r#"{"lesson":"memory","by":"Eve"}"#,
     )
     .unwrap();
+    std::os::unix::fs::chown(class.join(".class.json"), Some(EVE), None).unwrap();
     assert_eq!(class_file::read(&class).unwrap(), None);
     std::os::unix::fs::chown(class.join(".class.json"), Some(TEACHER), None).unwrap();
     assert!(class_file::read(&class).unwrap().is_some());

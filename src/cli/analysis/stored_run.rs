@@ -7,6 +7,8 @@ use anyhow::{Result, bail};
 use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_runs::finished::EVENTS;
 
+use tinyllama_base::safe_path::as_named;
+
 /// The stored run that `text` names by its folder, its event stream, or its id. Returns `None` if it reads as a
 /// target.
 ///
@@ -15,7 +17,7 @@ use tinyllama_runs::finished::EVENTS;
 pub fn stored_run(text: &str, root: &Path) -> Result<Option<PathBuf>> {
     let given = PathBuf::from(text);
     if given.is_file() || given.join(EVENTS).is_file() {
-        return Ok(Some(given));
+        return Ok(Some(as_named(&given)));
     }
     // An id is a single word, so a separator means a path.
     let kept = root.join("runs").join(text);

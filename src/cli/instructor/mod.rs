@@ -13,14 +13,13 @@ pub use self::args::InstructorArgs;
 use self::args::{InstructorCommand, OrderRecipients};
 use super::Exit;
 use super::print_result::{print_markdown, print_text};
-use super::session::warn_of;
+use super::session::warn_instructor;
 use tinyllama_base::{locale, milliseconds, plural};
 use tinyllama_contract::flags::UsageError;
 use tinyllama_lesson::Course;
 use tinyllama_lesson::path::WHOLE;
 use tinyllama_report::{CollectOptions, collect, markdown};
 use tinyllama_session::class_file::Pin;
-use tinyllama_session::class_rights;
 use tinyllama_session::order::OrderAction;
 use tinyllama_session::store::read_only;
 use tinyllama_tutor_core::instructor::carry_out::{
@@ -38,7 +37,7 @@ pub fn run(args: &InstructorArgs) -> Result<Exit> {
             "no class is named: give its folder with --class DIR or TINYLLAMA_CLASS".into()
         ));
     };
-    warn_of(folder, &class_rights::for_instructor(folder));
+    warn_instructor(folder);
     let instructor = Instructor {
         args,
         course: args.course.load()?,

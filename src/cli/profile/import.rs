@@ -9,6 +9,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::{CompareArgs, Exit, ExportFormat, ImportArgs, ViewArgs, print};
+use tinyllama_base::safe_path::as_named;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_profile::read::{Import, import as read};
 use tinyllama_profile::show::comparison;
@@ -21,7 +22,7 @@ use tinyllama_runs::finished::EVENTS;
 pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     let view = &args.view;
     let parts = view.parts(&[&args.path])?;
-    let import = read(&args.path)?;
+    let import = read(&as_named(&args.path))?;
     if let Some((format, to)) = args.export.zip(args.to.as_ref()) {
         write_export(&import, format, to, view, &parts)?;
     }

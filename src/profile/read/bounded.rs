@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::damage::{Damage, FileLocation};
 use flate2::read::MultiGzDecoder;
-use tinyllama_base::untrusted;
+use tinyllama_base::safe_path;
 
 /// Limit of the bytes between two delimiters. Real names and messages are far shorter.
 const LONGEST: usize = 8 << 20;
@@ -100,7 +100,7 @@ pub fn open(path: &Path) -> Result<BoundedInput, Damage> {
 }
 
 fn input(path: &Path, most_unpacked: u64) -> io::Result<BoundedInput> {
-    let mut file = untrusted::open(path)?;
+    let mut file = safe_path::open(path)?;
     let mut start = Vec::new();
     file.by_ref().take(2).read_to_end(&mut start)?;
     file.rewind()?;

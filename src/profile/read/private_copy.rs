@@ -3,6 +3,7 @@
 //!
 //! rocprofv3 writes the whole environment of the profiled process into every database, with tokens and all.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -30,9 +31,23 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 const GZIP: &[u8] = b"\x1f\x8b";
 
 /// Endings of the files in which SQLite keeps what is not in the database yet.
-const BESIDE_A_DATABASE: [&str; 3] = ["-wal", "-shm", "-journal"];
+const BESIDE_A_DATABASE: [&str; 3] = [LOG, "-shm", "-journal"];
+const LOG: &str = "-wal";
 
 impl PrivateCopy {
+    /// Returns whether a file of this name that begins with these bytes has to be looked at.
+    pub fn concerns(name: &OsStr, head: &[u8]) -> bool {
+        head.starts_with(SQLITE) || head.starts_with(GZIP) || database_of(name).is_some()
+    }
+
+    /// The names of a file and of those beside it that decide with it what to give away.
+    pub fn family(name: &OsStr) -> Vec<OsString> {
+        let mut log = name.to_owned();
+        log.push(LOG);
+        let database = database_of(name).map(OsString::from);
+        [name.to_owned(), log].into_iter().chain(database).collect()
+    }
+
     /// Decides for any file.
     pub fn from_file(path: &Path) -> Self {
         if belongs_to_a_database(path) {
@@ -65,10 +80,15 @@ fn has_head(path: &Path, wanted: &[u8]) -> bool {
 }
 
 fn belongs_to_a_database(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
+    let database = path.file_name().and_then(database_of);
+    database.is_some_and(|database| has_head(&path.with_file_name(database), SQLITE))
+}
+
+/// The name of the database beside which SQLite keeps a file of this name.
+fn database_of(name: &OsStr) -> Option<&str> {
+    let name = name.to_str()?;
     let mut endings = BESIDE_A_DATABASE.iter();
-    let databases = endings.find_map(|end| name?.strip_suffix(end));
-    databases.is_some_and(|database| has_head(&path.with_file_name(database), SQLITE))
+    endings.find_map(|end| name.strip_suffix(end))
 }
 
 /// Tables, each with an ending of its own for each database that was merged, and what to write into their columns. An
@@ -119,7 +139,7 @@ fn rewritten(path: &Path) -> anyhow::Result<PrivateCopy> {
     );
     fs::copy(path, &original)?;
     let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
+    log.push(LOG);
     if Path::new(&log).exists() {
         fs::copy(&log, folder.path().join("copy.db-wal"))?;
     }

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::round::RoundRun;
 use crate::RunStart;
-pub use settings::Settings;
+pub use settings::{SITE, Settings};
 pub use slurm::{array, keeper};
 use tinyllama_contract::Synchronize;
 use tinyllama_contract::flags::{RunSpec, UsageError};

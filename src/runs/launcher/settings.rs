@@ -1,17 +1,19 @@
 //! Settings of users and sites for starting runs: TOML files, where one overrides the other.
 
-use std::fs;
+use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 
 use super::consent;
+use tinyllama_base::safe_path::{Refused, SafeFolder, folder_of};
 use tinyllama_base::untrusted;
 use tinyllama_contract::flags::UsageError;
 
 /// File in a class folder. No learner can have this name, because learners' names do not begin with a dot.
-const SITE: &str = ".site.toml";
+pub const SITE: &str = ".site.toml";
 const MOST_BYTES: u64 = 1 << 16;
 
 /// The content of a settings file. Processes of this program exchange it as JSON.
@@ -94,20 +96,30 @@ fn users_file() -> Option<PathBuf> {
     Some(strategy.config_dir().join("tinyllama-tutor/config.toml"))
 }
 
-/// Reads a file. Returns `None` if it does not exist.
+/// Reads a file. Returns `None` if it does not exist, or if it is a site's and another than the owner of the class folder
+/// made it.
 fn text(path: &Path, is_site: bool) -> Result<Option<String>, UsageError> {
     let wrong = |why: String| UsageError(format!("{}: {why}", path.display()));
-    if fs::symlink_metadata(path).is_err() {
-        return Ok(None);
-    }
-    if is_site && !untrusted::is_of_the_folders_owner(path) {
-        return Err(wrong(
-            "it names programs to run, so it has to belong to the owner of the class folder, and only the \
-             owner may write it: `chmod go-w` it, or remove it"
-                .into(),
-        ));
-    }
-    let bytes = untrusted::read(path, MOST_BYTES).map_err(|error| wrong(error.to_string()))?;
+    let opened = match is_site {
+        true => {
+            SafeFolder::open_owned(folder_of(path)).and_then(|class| class.file(OsStr::new(SITE)))
+        }
+        false => untrusted::open(path),
+    };
+    let bytes = match opened.and_then(|file| untrusted::read_from(file, MOST_BYTES)) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            return match Refused::from_error(&error) {
+                // Any learner can put a file here. `instructor` warns of it.
+                Some(Refused::Owner(_) | Refused::Link) => Ok(None),
+                Some(Refused::Writable) => {
+                    Err(wrong(format!("it names programs to run, and {error}")))
+                }
+                None => Err(wrong(error.to_string())),
+            };
+        }
+    };
     String::from_utf8(bytes)
         .map(Some)
         .map_err(|_| wrong("it is not UTF-8 text".into()))

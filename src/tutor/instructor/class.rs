@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use thiserror::Error;
 
+use tinyllama_base::safe_path;
 pub use tinyllama_session::class_rights::PERMISSIONS;
 use tinyllama_session::{
     LogDamage, SessionError, SessionLocation, SessionState, check_learner, store,
@@ -68,9 +69,10 @@ impl Class {
     /// # Errors
     /// Fails if the folder is missing or may not be read.
     pub fn open(folder: &Path) -> Result<Self, ClassError> {
-        names(folder)?;
+        let folder = safe_path::as_named(folder);
+        names(&folder)?;
         Ok(Self {
-            folder: folder.to_path_buf(),
+            folder,
             known: HashMap::new(),
         })
     }
@@ -118,7 +120,8 @@ impl Class {
     /// Reads a session if its log changed. A folder without a session is not a learner.
     fn refresh(&mut self, name: &str) -> Result<(), String> {
         let location = SessionLocation::new(&self.folder, name);
-        let found = match fs::metadata(location.events()) {
+        let opened = safe_path::open(&location.events());
+        let found = match opened.and_then(|file| file.metadata()) {
             Ok(found) => found,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.known.remove(name);

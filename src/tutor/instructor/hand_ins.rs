@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::instructor::{Class, ClassError};
-use tinyllama_base::if_there;
-use tinyllama_session::{archive, scan};
+use tinyllama_session::{SessionError, SessionLocation, archive, scan};
 
 /// The export of one learner.
 #[derive(Debug)]
@@ -38,8 +37,9 @@ pub fn collect(class: &mut Class, output: &Path) -> Result<Vec<CollectedExport>,
             Ok((file, withheld)) => (Ok(file), withheld),
             Err(why) => (Err(why), Vec::new()),
         };
+        let learner = learner.location.learner.clone();
         CollectedExport {
-            learner: learner.location.learner.clone(),
+            learner,
             file,
             withheld,
         }
@@ -48,19 +48,14 @@ pub fn collect(class: &mut Class, output: &Path) -> Result<Vec<CollectedExport>,
 }
 
 fn export(
-    location: &tinyllama_session::SessionLocation,
+    location: &SessionLocation,
     output: &Path,
-) -> anyhow::Result<(PathBuf, Vec<String>)> {
+) -> Result<(PathBuf, Vec<String>), SessionError> {
     let hash = scan(&location.events())?.last_hash;
     let short: String = hash.chars().take(8).collect();
     let file = output.join(format!("{}-{short}.tar.gz", location.learner));
-    if file.exists() {
-        return Ok((file, Vec::new()));
+    match file.exists() {
+        true => Ok((file, Vec::new())),
+        false => archive::export(location, &file).map(|withheld| (file, withheld.lines())),
     }
-    // The file has another name until it is complete, so that a cut export is not taken for a hand-in.
-    let unfinished = output.join(format!(".{}-{short}.unfinished", location.learner));
-    if_there(fs::remove_file(&unfinished))?;
-    let withheld = archive::export(location, &unfinished)?;
-    fs::rename(&unfinished, &file)?;
-    Ok((file, withheld.lines()))
 }
