@@ -10,6 +10,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Size limit in bytes for a document that is read whole: a report, an order, a calibration.
@@ -83,7 +84,12 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
 /// # Errors
 /// As [`read`], and if the content is not such a document.
 pub fn read_json<T: DeserializeOwned>(path: &Path, most: u64) -> io::Result<T> {
-    Ok(serde_json::from_slice(&read(path, most)?)?)
+    Ok(serde_json::from_slice(without_mark(&read(path, most)?))?)
+}
+
+/// Text without the byte order mark that some editors put before it.
+pub fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
 /// Iterates over a file's lines as bytes, each with its newline if it has one. [`LONGEST_LINE`] limits their length.
@@ -160,6 +166,42 @@ pub fn is_hidden(c: char) -> bool {
             | '\u{fff9}'..='\u{fffb}'
             | '\u{e0000}'..='\u{e0fff}'
     )
+}
+
+/// Formats a value as JSON over several lines. A terminal control, or a character that hides text or changes its direction,
+/// is written as its number, so that the document can be shown as it is. A reader gets the same strings.
+///
+/// # Errors
+/// If the value cannot be JSON, for example because a map's key is no string.
+pub fn json(value: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(value).map(escaped)
+}
+
+/// As [`json`], on one line.
+///
+/// # Errors
+/// As [`json`].
+pub fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string(value).map(escaped)
+}
+
+fn escaped(text: String) -> String {
+    let is_safe = |c: char| c == '\n' || !(c.is_control() || is_hidden(c));
+    if text.chars().all(is_safe) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_safe(c) {
+            true => out.push(c),
+            // Outside of strings JSON has none of these.
+            false => {
+                let units = c.encode_utf16(&mut [0; 2]).to_vec();
+                out.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
+            }
+        }
+    }
+    out
 }
 
 /// A writer for foreign text: it sends everything through [`plain_lines`] to the terminal behind it.
@@ -249,6 +291,26 @@ mod tests {
                 format!("a<U+{:04X}>b", u32::from(c))
             );
         }
+    }
+
+    #[test]
+    fn a_document_has_the_same_strings_without_raw_controls() {
+        let strings = [
+            "a\u{9b}8m",
+            "\u{202e}b",
+            "\u{7f}",
+            "\u{e0041}",
+            "\u{1b}\n",
+            "ä\u{200d}",
+        ];
+        let text = json(&strings).unwrap();
+        let is_raw = |c: char| c != '\n' && (c.is_control() || is_hidden(c));
+        assert!(!text.contains(is_raw), "{text:?}");
+        assert!(
+            text.contains("\\udb40\\udc41") && text.contains("ä\u{200d}"),
+            "{text}"
+        );
+        assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), strings);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Exit;
 use super::analysis::AnalysisPage;
 use tinyllama_base::locale;
-use tinyllama_base::untrusted::plain_lines;
+use tinyllama_base::untrusted::{json, plain_lines};
 use tinyllama_ui::plain::{for_terminal, markdown_for_terminal};
 
 /// Prints one JSON document, or the text that `print` writes.
@@ -24,8 +24,8 @@ pub fn print_document<E: Into<anyhow::Error>>(
     let mut out = io::stdout().lock();
     match as_json {
         true => {
-            serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from)?;
-            writeln!(out)?;
+            let text = json(document).map_err(io::Error::from)?;
+            writeln!(out, "{text}")?;
         }
         false => print(&mut out).map_err(Into::into)?,
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::{Report, html, junit, markdown};
-use tinyllama_base::{file, named};
+use tinyllama_base::{file, named, untrusted};
 
 named! {
     /// A format of a report, and its file.
@@ -27,7 +27,7 @@ named! {
 impl ReportFormat {
     fn render(self, report: &Report) -> Result<String> {
         Ok(match self {
-            ReportFormat::Json => serde_json::to_string_pretty(report)?,
+            ReportFormat::Json => untrusted::json(report)?,
             ReportFormat::Markdown => markdown(report),
             ReportFormat::Html => html::render(report),
             ReportFormat::Junit => junit::render(report),

@@ -20,6 +20,7 @@ pub use page::{AnalysisPage, bar, interval, range, workshop_table};
 pub use runner::AnalysisRunner;
 pub use stored_run::stored_run;
 pub use tinyllama_base::units::plural;
+use tinyllama_base::untrusted::json;
 
 use super::Exit;
 use tinyllama_analysis::RunFailure;
@@ -43,7 +44,7 @@ impl AnalysisResult {
     /// If the document cannot be serialized.
     pub fn new(document: &impl Serialize, page: AnalysisPage) -> Result<Self> {
         Ok(AnalysisResult {
-            document: serde_json::to_string_pretty(document)?,
+            document: json(document)?,
             page,
             end: Ok(Exit::Ok),
         })

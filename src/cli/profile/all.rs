@@ -12,6 +12,7 @@ use super::launch::{found_or_asked_for, output_folder, request, show, target};
 use super::outcome::outcome;
 use super::{Exit, LaunchArgs, print};
 use tinyllama_base::table::push_wrapped;
+use tinyllama_base::untrusted;
 use tinyllama_profile::commands::line::CommandLine;
 use tinyllama_profile::commands::{ProfileTask, build};
 use tinyllama_profile::run::RunError;
@@ -130,7 +131,7 @@ fn state(succeeded: bool) -> &'static str {
 fn write_index(folder: &Path, index: &[Value], args: &LaunchArgs) -> anyhow::Result<()> {
     let document = json!({"version": 1, "target": args.target, "profiles": index});
     let path = folder.join("index.json");
-    fs::write(&path, serde_json::to_string_pretty(&document)?)
+    fs::write(&path, untrusted::json(&document)?)
         .with_context(|| format!("cannot write {}", path.display()))?;
     let mut text = String::new();
     for entry in index {

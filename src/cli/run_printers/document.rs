@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use tinyllama_base::untrusted::json;
 use tinyllama_contract::event::{Event, FinalDocument};
 use tinyllama_engine::train::EventSink;
 
@@ -27,8 +28,7 @@ impl<W: Write + Send> EventSink for DocumentPrinter<W> {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut self.out, &self.document)?;
-        writeln!(self.out)?;
+        writeln!(self.out, "{}", json(&self.document)?)?;
         self.out.flush()
     }
 }

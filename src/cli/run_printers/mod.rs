@@ -7,6 +7,7 @@ mod tables;
 
 use std::io::{self, Write};
 
+use tinyllama_base::untrusted::json_line;
 use tinyllama_contract::event::Event;
 use tinyllama_engine::train::EventSink;
 
@@ -18,8 +19,7 @@ pub struct JsonLines<W: Write + Send>(pub W);
 
 impl<W: Write + Send> EventSink for JsonLines<W> {
     fn event(&mut self, event: &Event) -> io::Result<()> {
-        serde_json::to_writer(&mut self.0, event)?;
-        self.0.write_all(b"\n")?;
+        self.0.write_all((json_line(event)? + "\n").as_bytes())?;
         self.0.flush()
     }
 }
