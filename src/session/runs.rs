@@ -51,7 +51,7 @@ struct Repeats {
     runs: Vec<Arc<FinishedRun>>,
     /// Place and time of the recording; `None` for runs of this machine.
     recorded: Option<String>,
-    /// Ids of the runs in the same order, each with its index among all runs of the session.
+    /// Ids of the runs in the same order, each with its number in the session.
     ids: Vec<(usize, String)>,
     /// Number of counted steps of the shortest run, including runs under other circumstances.
     shortest: Option<usize>,
@@ -67,12 +67,7 @@ impl MeasuredRuns {
         state: &SessionState,
         runs: &FinishedRuns,
     ) -> Result<Self, SessionError> {
-        // The runs' names begin with the time.
-        let reader = MeasurementReader {
-            state,
-            runs,
-            places: state.runs.keys().zip(0..).collect(),
-        };
+        let reader = MeasurementReader { state, runs };
         let mut measured = Self::default();
         for (lesson, step) in course.steps() {
             reader.read(&mut measured, &lesson.id, step, None)?;
@@ -85,7 +80,8 @@ impl MeasuredRuns {
                     for name in live::runs(&evidence.text, &lesson.id) {
                         let id = name.step.strip_suffix(FIXED).unwrap_or(&name.step);
                         if let Some(step) = course.step(&name.lesson, id) {
-                            reader.read(&mut seen, &name.lesson, step, Some(evidence.run))?;
+                            let last = state.runs.get(evidence.run).map(|run| run.number);
+                            reader.read(&mut seen, &name.lesson, step, last)?;
                         }
                     }
                     measured.seen.insert(evidence.run.into(), seen);
@@ -125,29 +121,33 @@ impl MeasuredRuns {
         let (_, id) = self.runs.get(name)?.ids.last()?;
         Some(id)
     }
+
+    /// Number of that run in the session.
+    pub fn newest_number(&self, name: &RunName) -> Option<usize> {
+        let (number, _) = self.runs.get(name)?.ids.last()?;
+        Some(*number)
+    }
 }
 
 /// The sources of measurements.
 struct MeasurementReader<'a> {
     state: &'a SessionState,
     runs: &'a FinishedRuns,
-    /// Index of each run, in the order in which they started.
-    places: HashMap<&'a String, usize>,
 }
 
 impl MeasurementReader<'_> {
-    /// Adds the runs of a step that started no later than `last`.
+    /// Adds the runs of a step that started no later than the run of number `last`.
     fn read(
         &self,
         measured: &mut MeasuredRuns,
         lesson: &str,
         step: &Step,
-        last: Option<&str>,
+        last: Option<usize>,
     ) -> Result<(), SessionError> {
         for (name, wanted) in names(lesson, step) {
             let finished = || {
                 let finished = finished(self.state, lesson, &step.id, &wanted);
-                finished.filter(|(id, _)| last.is_none_or(|last| id.as_str() <= last))
+                finished.filter(|(_, run)| last.is_none_or(|last| run.number <= last))
             };
             let repeats = repeats(finished());
             let mut found = Repeats {
@@ -166,10 +166,10 @@ impl MeasurementReader<'_> {
                     measured.outputs.insert(name.clone(), output);
                 }
             }
-            for (id, _) in &repeats {
+            for (id, entry) in &repeats {
                 if let Some(run) = known(self.runs, id)? {
                     found.runs.push(run);
-                    found.ids.push((self.places[*id], (*id).clone()));
+                    found.ids.push((entry.number, (*id).clone()));
                 }
             }
             measured.runs.insert(name, found);

@@ -152,6 +152,9 @@ pub struct CheckResult {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunEntry {
+    /// How many runs the session had before. Runs are ordered by it, because a clock may be set back.
+    #[serde(default)]
+    pub number: usize,
     pub target: String,
     pub command: Vec<String>,
     pub host: String,
@@ -281,6 +284,7 @@ impl SessionState {
                     step.runs.push(run.clone());
                 }
                 let started = RunEntry {
+                    number: self.runs.len(),
                     target: target.clone(),
                     command: command.clone(),
                     host: host.clone(),

@@ -92,7 +92,7 @@ pub fn next(
         else {
             continue;
         };
-        let (first, second) = match measured.newest(above) < measured.newest(below) {
+        let (first, second) = match measured.newest_number(above) < measured.newest_number(below) {
             true => (above, below),
             false => (below, above),
         };
@@ -141,7 +141,7 @@ fn newest_repeat(
     let failed = |run: &RunEntry| run.exit.is_none_or(|exit| !exit.is_success());
     let tries = state.step(&at.lesson, &at.step)?.runs.iter().rev();
     let failed_since = tries
-        .take_while(|id| *id > newest)
+        .take_while(|id| *id != newest)
         .any(|id| state.runs.get(id).is_none_or(failed));
     if failed_since || measured.recorded(name).is_some() {
         return None;

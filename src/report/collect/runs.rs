@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use itertools::Itertools;
+
 use super::ceilings;
 use crate::document::Samples;
 use crate::{Device, RunReport, StepTime, Work, text};
@@ -24,12 +26,12 @@ pub fn collect(
     calibrations: &[Calibration],
 ) -> (Vec<RunReport>, Vec<Device>) {
     let mut devices = Vec::new();
-    let mut runs: Vec<RunReport> = state
+    let runs = state
         .runs
         .iter()
+        .sorted_by_key(|(_, run)| run.number)
         .map(|(id, run)| of_run(id, run, files, calibrations, &mut devices))
         .collect();
-    runs.sort_by(|a, b| (&a.started, &a.id).cmp(&(&b.started, &b.id)));
     (runs, devices)
 }
 
