@@ -8,10 +8,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use class::{course, place};
+use class::{MadeUp, course, make_up, place};
 use tempfile::TempDir;
+use tinyllama_base::untrusted::is_hidden;
 use tinyllama_lesson::{Course, CourseSource};
-use tinyllama_session::{Session, SessionEvent, StepRef};
+use tinyllama_session::{KernelTime, Session, SessionEvent, StepRef};
 
 /// Sets a title and the clipboard, hides text, and adds a line.
 const EVIL: &str = "x\u{1b}]0;title\u{7}\u{1b}]52;c;eA==\u{7}\u{1b}[8m\u{9b}8m\u{202e}\r| y";
@@ -44,9 +45,23 @@ fn said(folder: &Path, args: &[&str], input: &str) -> String {
     let output = tutor(folder, args, input);
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8(text).unwrap();
-    let obeyed = |c: char| c.is_control() && c != '\n' || ('\u{202a}'..='\u{202e}').contains(&c);
+    let obeyed = |c: char| c.is_control() && c != '\n' || is_hidden(c);
     assert!(!text.contains(obeyed), "{args:?}: {text:?}");
     text
+}
+
+/// Checks that no file below a folder has anything that a terminal obeys when somebody prints it.
+fn assert_files_are_plain(folder: &Path, count: usize) {
+    let files: Vec<_> = fs::read_dir(folder).unwrap().flatten().collect();
+    assert_eq!(files.len(), count, "{files:?}");
+    for file in files {
+        let text = fs::read_to_string(file.path()).unwrap();
+        let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t') || is_hidden(c);
+        let found = text.char_indices().find(|(_, c)| obeyed(*c));
+        let around = found.map(|(at, _)| text[at.saturating_sub(40)..].chars().take(60));
+        let around = around.map(Iterator::collect::<String>);
+        assert_eq!(around, None, "{}", file.path().display());
+    }
 }
 
 /// A copy of the small course with one passage replaced.
@@ -98,6 +113,24 @@ fn sessions_and_classes_cannot_command_a_terminal() {
             text: EVIL.into(),
         },
         SessionEvent::Note { text: EVIL.into() },
+        SessionEvent::KernelTimed {
+            exercise: EVIL.into(),
+            sha256: EVIL.into(),
+            timed: KernelTime {
+                device: EVIL.into(),
+                milliseconds: 1.0,
+                gigabytes_per_s: 1.0,
+                gigaflops_per_s: 1.0,
+            },
+        },
+        SessionEvent::KernelChecked {
+            at: None,
+            exercise: EVIL.into(),
+            passed: false,
+            findings: vec![EVIL.into()],
+            sha256: EVIL.into(),
+            text: None,
+        },
         SessionEvent::Pinned {
             lesson: Some(EVIL.into()),
             by: EVIL.into(),
@@ -107,6 +140,11 @@ fn sessions_and_classes_cannot_command_a_terminal() {
     session
         .start_run("1-v1", Some(at), EVIL, vec!["run".into(), EVIL.into()])
         .unwrap();
+    let evil = MadeUp {
+        device: EVIL.into(),
+        ..MadeUp::new("v1", 20.0)
+    };
+    make_up(&mut session, "2-v1", None, &evil, 1);
     drop(session);
     fs::write(
         class.join(".class.json"),
@@ -120,14 +158,28 @@ fn sessions_and_classes_cannot_command_a_terminal() {
         with(&["session", "verify", "--learner", "bob"]),
         with(&["instructor", "list"]),
         with(&["instructor", "show", "bob"]),
-        with(&["report", "--learner", "bob", "-o", "out"]),
+        with(&[
+            "report",
+            "--learner",
+            "bob",
+            "-o",
+            "out",
+            "--format",
+            "md,html,json,junit",
+        ]),
+        with(&["report", "--learner", "bob", "--card"]),
+        with(&["runs", "list", "--learner", "bob"]),
         vec!["report", "verify", "out/session.json"],
         vec!["report", "verify", "class/bob"],
         vec!["report", "merge", "class", "-o", "merged"],
     ] {
-        let text = said(folder.path(), &args, "");
-        assert!(text.len() > 20, "{args:?}: {text}");
+        for args in [args.clone(), [&args[..], &["--json"]].concat()] {
+            let text = said(folder.path(), &args, "");
+            assert!(text.len() > 10, "{args:?}: {text}");
+        }
     }
+    assert_files_are_plain(&folder.path().join("out"), 4);
+    assert_files_are_plain(&folder.path().join("merged"), 6);
     let shown = said(folder.path(), &["report", "verify", "class/bob"], "");
     assert!(shown.contains("x^[]0;title^G"), "it is seen: {shown}");
     let markdown = fs::read_to_string(folder.path().join("out/report.md")).unwrap();

@@ -245,7 +245,7 @@ fn session_logs() {
         fs::create_dir_all(&place.folder).unwrap();
         fs::write(place.events(), bytes).unwrap();
         drop(read_only(&place));
-        drop(hand_in::verify(&place.folder, None, course()));
+        drop(hand_in::verify(&place.folder, None, None, course()));
         if let Ok(report) = collect(&place, course(), CollectOptions::default()) {
             markdown(&report);
             html::render(&report);

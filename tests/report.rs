@@ -13,9 +13,8 @@ use class::{MadeUp, course, make_up, place, walk};
 use serde_json::Value;
 use tempfile::TempDir;
 use tinyllama_lesson::Verdict;
-use tinyllama_report::hand_in::{HandInFindings, verify};
 use tinyllama_report::{CollectOptions, Report, class as of_class, collect, html, junit, markdown};
-use tinyllama_session::{RunExit, Session, SessionEvent, SessionLocation, StepRef, archive};
+use tinyllama_session::{RunExit, Session, SessionEvent, SessionLocation, StepRef};
 
 fn report(place: &SessionLocation) -> Report {
     collect(place, course(), CollectOptions::default()).unwrap()
@@ -96,7 +95,7 @@ fn a_report_holds_what_was_measured_and_says_what_to_doubt() {
     assert_eq!(run("800000-v2").samples.total_ms.len(), 30);
     assert_eq!(
         run("800000-v2").command,
-        "tinyllama-tutor run v2 --data 'a text.txt'"
+        "tinyllama-tutor run v2 --events --data 'a text.txt' '--num-steps=30' '--batch-size=8' '--warmup=1'"
     );
 
     let stages: Vec<&str> = report.stages.iter().map(|row| row.stage.as_str()).collect();
@@ -441,86 +440,8 @@ fn a_very_long_session_still_makes_a_small_page() {
     assert_eq!(report.runs.len(), 3_000);
 }
 
-type Change<'a> = &'a dyn Fn(&mut Value);
-
-/// Checks a hand-in with one changed value.
-fn tampered(report: &Value, change: impl Fn(&mut Value)) -> HandInFindings {
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("session.json");
-    let mut value = report.clone();
-    change(&mut value);
-    fs::write(&file, value.to_string()).unwrap();
-    verify(&file, None, course()).unwrap()
-}
-
 #[test]
-fn a_changed_hand_in_is_found_out() {
-    let folder = TempDir::new().unwrap();
-    let place = eventful(folder.path());
-    let report = serde_json::to_value(report(&place)).unwrap();
-    let untouched = tampered(&report, |_| {});
-    assert!(untouched.is_intact(), "{:?}", untouched.problems);
-
-    let changes: [(&str, Change); 9] = [
-        ("attempts", &|value| {
-            value["lessons"][1]["steps"][0]["attempts"] = 17.into()
-        }),
-        ("prediction", &|value| {
-            value["predictions"][0]["predicted"] = 20.into()
-        }),
-        ("figure", &|value| {
-            value["runs"][1]["figures"]["total_ms"] = 1.0.into()
-        }),
-        ("samples", &|value| {
-            for sample in value["runs"][1]["samples"]["total_ms"]
-                .as_array_mut()
-                .unwrap()
-            {
-                *sample = (sample.as_f64().unwrap() / 2.0).into();
-            }
-        }),
-        ("verdict", &|value| {
-            value["lessons"][1]["steps"][5]["checks"][0]["verdict"] = "not yet".into()
-        }),
-        ("learner", &|value| value["learner"] = "eve".into()),
-        ("run left out", &|value| {
-            drop(value["runs"].as_array_mut().unwrap().remove(0))
-        }),
-        ("record left out", &|value| {
-            drop(value["chain"]["lines"].as_array_mut().unwrap().remove(5))
-        }),
-        ("record changed", &|value| {
-            let line = value["chain"]["lines"][4]
-                .as_str()
-                .unwrap()
-                .replacen("ada", "eve", 1)
-                .replacen("\"n\":", "\"n\": ", 1);
-            value["chain"]["lines"][4] = line.into();
-        }),
-    ];
-    for (name, change) in changes {
-        let findings = tampered(&report, change);
-        assert!(!findings.is_intact(), "{name} was not noticed");
-    }
-
-    // A session in which a run was edited afterwards.
-    let export = folder.path().join("ada.tar.gz");
-    archive::export(&place, &export).unwrap();
-    let sound = verify(&export, None, course()).unwrap();
-    assert!(sound.is_intact(), "{:?}", sound.problems);
-    let stream = place.runs().join("800000-v2/events.jsonl");
-    let text = fs::read_to_string(&stream).unwrap();
-    fs::write(&stream, text.replacen("\"loss\":6", "\"loss\":5", 1)).unwrap();
-    let edited = verify(&place.folder, None, course()).unwrap();
-    assert!(
-        edited.problems.join("").contains("800000-v2"),
-        "{:?}",
-        edited.problems
-    );
-}
-
-#[test]
-fn an_anonymous_report_names_nobody_and_is_checked_against_its_session() {
+fn an_anonymous_report_names_nobody() {
     let folder = TempDir::new().unwrap();
     let ada = eventful(folder.path());
     let mut session = Session::open(ada.clone()).unwrap();
@@ -538,21 +459,6 @@ fn an_anonymous_report_names_nobody_and_is_checked_against_its_session() {
         .to_string_lossy()
         .into_owned();
     assert!(host.len() < 3 || !text.contains(&format!("\"{host}\"")));
-    let file = folder.path().join("anonymous.json");
-    fs::write(&file, text).unwrap();
-    let alone = verify(&file, None, course()).unwrap();
-    assert!(alone.unchecked.join("").contains("--against"));
-    assert!(
-        verify(&file, Some(&ada.folder), course())
-            .unwrap()
-            .is_intact()
-    );
-    let eve = walk(place(folder.path(), "eve"), course(), 1, 1);
-    assert!(
-        !verify(&file, Some(&eve.folder), course())
-            .unwrap()
-            .is_intact()
-    );
 }
 
 fn tutor(state: &Path, args: &[&str]) -> Output {

@@ -17,8 +17,8 @@ const HELD: &[(u8, &str, &[Test])] = &[
         1,
         "a forged hand-in counts as intact",
         &[(
-            "tests/trust.rs",
-            "no_field_of_a_hand_in_can_be_changed_unnoticed",
+            "tests/trust/forged.rs",
+            "forged_work_is_named_in_every_form_of_a_hand_in",
         )],
     ),
     (

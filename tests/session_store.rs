@@ -22,8 +22,8 @@ use small_disk::SmallDisk;
 use tempfile::TempDir;
 use tinyllama_lesson::Verdict;
 use tinyllama_session::{
-    AnswerGiven, RunExit, Scope, Session, SessionError, SessionEvent, SessionLocation,
-    SessionState, StepRef, StepStatus, archive, scan, store,
+    AnswerGiven, InstructorOrder, OrderAction, RunExit, Scope, Session, SessionError, SessionEvent,
+    SessionLocation, SessionState, StepRef, StepStatus, archive, inbox, scan, store,
 };
 
 const REFLECTION: &str = "Ümläut\nand a second line";
@@ -336,6 +336,21 @@ fn a_clock_that_goes_back_changes_neither_order_nor_minutes() {
     assert_eq!(session.state().position.as_ref().unwrap().step, "later");
 }
 
+fn order(session: &mut Session, action: OrderAction) -> Result<(), SessionError> {
+    let order = InstructorOrder::new("teacher", action);
+    session.apply_order(&inbox::new_name(), &order).map(drop)
+}
+
+fn reset(session: &mut Session, scope: Scope, files: &[String]) -> Result<(), SessionError> {
+    let workbench = files.to_vec();
+    order(session, OrderAction::Reset { scope, workbench })
+}
+
+fn restore(session: &mut Session, backup: &str) -> Result<(), SessionError> {
+    let backup = backup.to_string();
+    order(session, OrderAction::Restore { backup })
+}
+
 #[test]
 fn a_reset_takes_back_its_scope_and_restore_undoes_it() {
     let folder = TempDir::new().unwrap();
@@ -344,9 +359,8 @@ fn a_reset_takes_back_its_scope_and_restore_undoes_it() {
     let before = session.state().lessons.clone();
     fs::write(place.workbench().join("rmsnorm.rs"), "mine").unwrap();
     let files = ["rmsnorm.rs".to_string(), "untouched.rs".to_string()];
-    let backup = session
-        .reset(Scope::Lessons(vec!["baseline".into()]), &files, "teacher")
-        .unwrap();
+    let scope = Scope::Lessons(vec!["baseline".into()]);
+    reset(&mut session, scope, &files).unwrap();
     assert_eq!(
         session.state().lessons.keys().collect::<Vec<_>>(),
         ["other"]
@@ -356,20 +370,20 @@ fn a_reset_takes_back_its_scope_and_restore_undoes_it() {
     drop(session);
     let mut session = Session::open(place.clone()).unwrap();
     fs::write(place.workbench().join("rmsnorm.rs"), "written since").unwrap();
-    session.restore(&backup, "ada").unwrap();
+    restore(&mut session, "reset-1").unwrap();
     assert_eq!(session.state().lessons, before);
     assert_eq!(
         fs::read_to_string(place.workbench().join("rmsnorm.rs")).unwrap(),
         "mine"
     );
-    let replaced = place.backups().join(&backup).join("replaced/rmsnorm.rs");
+    let replaced = place.backups().join("reset-1").join("replaced/rmsnorm.rs");
     assert_eq!(fs::read_to_string(replaced).unwrap(), "written since");
     assert!(matches!(
-        session.restore(&backup, "ada"),
+        restore(&mut session, "reset-1"),
         Err(SessionError::AlreadyRestored(_))
     ));
     assert!(matches!(
-        session.restore("reset-9", "ada"),
+        restore(&mut session, "reset-9"),
         Err(SessionError::NoBackup(_))
     ));
 }
@@ -378,36 +392,14 @@ fn a_reset_takes_back_its_scope_and_restore_undoes_it() {
 fn resetting_one_step_leaves_the_others_and_no_file_outside_can_be_named() {
     let folder = TempDir::new().unwrap();
     let mut session = Session::open(busy(folder.path())).unwrap();
-    session
-        .reset(Scope::Step(StepRef::new("baseline", "quiz")), &[], "ada")
-        .unwrap();
+    let scope = Scope::Step(StepRef::new("baseline", "quiz"));
+    reset(&mut session, scope, &[]).unwrap();
     assert!(session.state().step("baseline", "quiz").is_none());
     assert!(session.state().step("baseline", "run").is_some());
-    let outside = session
-        .reset(Scope::All, &["../../victim".to_string()], "ada")
-        .unwrap_err();
+    let files = ["../../victim".to_string()];
+    let outside = reset(&mut session, Scope::All, &files).unwrap_err();
     assert!(matches!(outside, SessionError::Name { .. }), "{outside}");
     assert!(session.state().step("baseline", "run").is_some());
-}
-
-#[test]
-fn compacting_keeps_the_state_and_the_long_log() {
-    let folder = TempDir::new().unwrap();
-    let place = busy(folder.path());
-    let long = fs::read(place.events()).unwrap();
-    let session = Session::open(place.clone()).unwrap();
-    let before = session.state().clone();
-    let kept = place
-        .backups()
-        .join(format!("events-{}.jsonl", before.records));
-    session.compact().unwrap();
-    let after = Session::open(place.clone()).unwrap();
-    assert_eq!(
-        (after.state().lessons.clone(), after.state().runs.clone()),
-        (before.lessons, before.runs)
-    );
-    assert_eq!(scan(&place.events()).unwrap().records.len(), 1);
-    assert_eq!(fs::read(kept).unwrap(), long);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -12,12 +12,14 @@ use super::analysis::AnalysisPage;
 use super::print_result::{print_document, print_prose, print_text};
 use super::session::SessionArgs;
 use tinyllama_base::table::{push_wrapped, wrapped};
-use tinyllama_base::untrusted::plain;
+use tinyllama_base::untrusted::{self, plain};
 use tinyllama_contract::flags::UsageError;
 use tinyllama_lesson::{Course, CourseSource};
 use tinyllama_report::class::{self, sources};
-use tinyllama_report::hand_in::{self, HandInError, NOT_PROVEN};
-use tinyllama_report::{CollectOptions, card, collect, export};
+use tinyllama_report::hand_in::verify as verify_hand_in;
+use tinyllama_report::{CollectOptions, HandInError, HandInFindings, card, collect, export};
+use tinyllama_workbench::finding::FindingKind;
+use tinyllama_workbench::{KernelFile, check, exercise};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -59,7 +61,7 @@ pub struct CourseArgs {
 
 #[derive(Debug, Subcommand)]
 enum ReportCommand {
-    /// Check that the tutor wrote a hand-in and that it is unchanged
+    /// Check that a hand-in is what the tutor writes
     Verify {
         /// session.json, the folder of a report, an exported session, or a session's folder
         file: PathBuf,
@@ -146,41 +148,59 @@ fn verify(file: &Path, against: Option<&Path>, course: &Course, as_json: bool) -
         ))
         .into());
     }
-    let findings = hand_in::verify(file, against, course).map_err(|error| match error {
+    let found = verify_hand_in(file, against, Some(&check_kernel), course);
+    let found = found.map_err(|error| match error {
         HandInError::Session(error) => anyhow::Error::from(error),
         error => UsageError(plain(&error.to_string())).into(),
     })?;
-    let intact = findings.intact();
-    let exit = match intact {
-        Some(false) => Exit::Failed,
-        // The command line did not name the session to check against.
-        None => Exit::Usage,
+    let exit = match found.consistent() {
         Some(true) => Exit::Ok,
+        Some(false) => Exit::Failed,
+        // The command line did not name what it takes to check the rest.
+        None => Exit::Usage,
     };
-    let value = json!({ "intact": intact, "verdict": findings.verdict(), "findings": findings, "not_proven": NOT_PROVEN });
+    let (consistent, verdict) = (found.consistent(), found.verdict());
+    let value = json!({ "consistent": consistent, "verdict": verdict, "findings": found });
     print_document(as_json, &value, |out| {
-        let who = findings.learner.as_deref();
-        let who = plain(who.unwrap_or("a learner whose name was left out"));
-        let (kind, records) = (&findings.kind, findings.records);
-        let width = AnalysisPage::default().widest();
-        let mut page = format!("{kind} of {who}, {records} records\n");
-        for (label, list) in [
-            ("wrong", &findings.problems),
-            ("unusual", &findings.unusual),
-            ("not checked", &findings.unchecked),
-            ("not checked", &findings.never_checked),
-        ] {
-            for text in list {
-                push_wrapped(&mut page, &format!("{label}: {}", plain(text)), width);
-            }
-        }
-        for text in [findings.verdict(), NOT_PROVEN] {
-            page += &wrapped(text, width).join("\n");
-            page += "\n";
-        }
-        write!(out, "{page}")
+        write!(out, "{}", verdict_page(&found))
     })?;
     Ok(exit)
+}
+
+/// Checks a kernel again, as `workbench check` does. A compiler that differs from the learner's is no fault of the kernel.
+fn check_kernel(exercise: &str, text: &str) -> Result<Vec<String>> {
+    let exercise = exercise::find(exercise)?;
+    let file = KernelFile {
+        path: exercise.file_name().into(),
+        text: text.into(),
+    };
+    let checked = check::check(exercise, &file, &check::WAVES, &mut |_| {})?;
+    let findings = checked.findings.iter();
+    if let Some(other) = findings.clone().find(|it| it.kind == FindingKind::Compile) {
+        bail!(
+            "the compiler of this machine takes other files: {}",
+            other.message
+        );
+    }
+    Ok(findings.map(|finding| finding.message.clone()).collect())
+}
+
+fn verdict_page(found: &HandInFindings) -> String {
+    let who = found.learner.as_deref();
+    let who = plain(who.unwrap_or("a learner whose name was left out"));
+    let width = AnalysisPage::default().widest();
+    let mut page = format!("{} of {who}, {} records\n", found.kind, found.records);
+    for (label, list) in [
+        ("wrong", &found.problems),
+        ("unusual", &found.unusual),
+        ("not checked", &found.unchecked),
+        ("remark", &found.remarks),
+    ] {
+        for text in list {
+            push_wrapped(&mut page, &format!("{label}: {}", plain(text)), width);
+        }
+    }
+    page + &wrapped(&found.verdict(), width).join("\n") + "\n"
 }
 
 fn merge(paths: &[PathBuf], output: &Path, course: &Course, as_json: bool) -> Result<Exit> {
@@ -195,7 +215,7 @@ fn merge(paths: &[PathBuf], output: &Path, course: &Course, as_json: bool) -> Re
     let class = class::merge(found.hand_ins, course, found.unreadable);
     let mut files = vec![
         ("class.html", class::page(&class)),
-        ("class.json", serde_json::to_string_pretty(&class)?),
+        ("class.json", untrusted::json(&class)?),
     ];
     files.extend(class::tables(&class));
     let mut written = Vec::new();

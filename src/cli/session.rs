@@ -16,7 +16,7 @@ use tinyllama_contract::flags::UsageError;
 use tinyllama_session::class_rights::{self, PERMISSIONS};
 use tinyllama_session::state::SessionState;
 use tinyllama_session::{
-    LessonProgress, LogDamage, Session, SessionError, SessionLocation, archive, lock, scan, store,
+    LessonProgress, LogDamage, SessionError, SessionLocation, archive, lock, scan, store,
 };
 
 /// Arguments of a command that works on a session.
@@ -80,8 +80,6 @@ pub enum SessionCommand {
     Path,
     /// Check every record against its checksum and the chain
     Verify,
-    /// Replace the log by the state that it leads to; a backup keeps the full log
-    Compact,
     /// Pack the session into one .tar.gz
     Export {
         /// File to write; an existing one is not overwritten
@@ -100,14 +98,6 @@ pub fn run(args: &SessionCommandArgs<SessionCommand>) -> Result<Exit> {
         SessionCommand::Show => show(&location, args.json),
         SessionCommand::Path => path(&location, args.json),
         SessionCommand::Verify => verify(&location, args.json),
-        SessionCommand::Compact => {
-            store::read_only(&location)?;
-            let session = Session::open(location)?;
-            let records = session.state().records;
-            session.compact()?;
-            let text = format!("{records} records were replaced by one");
-            print_text(args.json, &json!({ "records_replaced": records }), &text)
-        }
         SessionCommand::Export { file } => {
             store::read_only(&location)?;
             // The user named the file, so a wrong name is a usage error and not a fault of this machine.

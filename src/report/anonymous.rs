@@ -31,7 +31,6 @@ pub fn strip(report: &mut Report) {
     report.session.hosts.clear();
     report.chain.lines = None;
     report.chain.streams = None;
-    report.chain.earlier.clear();
     report.session.notes.iter_mut().for_each(clean);
     report.warnings.iter_mut().for_each(clean);
     for run in &mut report.runs {

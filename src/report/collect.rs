@@ -14,7 +14,6 @@ use crate::{KernelReport, LessonReport, Report, anonymous, ratios};
 use tinyllama_base::{now, safe_path};
 use tinyllama_lesson::Course;
 use tinyllama_runs::FinishedRuns;
-use tinyllama_session::earlier::logs;
 use tinyllama_session::progress::PathProgress;
 use tinyllama_session::runs::events_file;
 use tinyllama_session::state::KernelAttempt;
@@ -25,8 +24,6 @@ use tinyllama_session::{
 
 /// The largest event stream that a report includes. Real ones have some hundred kilobytes.
 pub const MOST_STREAM_BYTES: u64 = 4 << 20;
-/// Limit for all logs before the last compaction together.
-const MOST_EARLIER_BYTES: usize = 64 << 20;
 /// Limit for all streams of a report together.
 const MOST_STREAMS_BYTES: usize = 64 << 20;
 
@@ -80,7 +77,6 @@ pub fn collect(
             last_hash: scan.last_hash.clone(),
             lines: Some(log_lines(location, &scan)?),
             streams: Some(streams(location, &state)),
-            earlier: earlier_lines(location)?,
         },
     };
     report.warnings = warnings::collect(&report, &scan);
@@ -160,27 +156,12 @@ fn log_lines(location: &SessionLocation, scan: &Scan) -> Result<Vec<String>, Ses
     let path = location.events();
     let bytes =
         safe_path::read(&path, MOST_LOG_BYTES).map_err(SessionError::io("reading", &path))?;
-    Ok(lines(bytes.get(..scan.whole_bytes).unwrap_or(&bytes)))
-}
-
-fn lines(log: &[u8]) -> Vec<String> {
+    let log = bytes.get(..scan.whole_bytes).unwrap_or(&bytes);
     let lines = log
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty());
-    lines
-        .map(|line| String::from_utf8_lossy(line).into_owned())
-        .collect()
-}
-
-/// Lines of the compacted logs, oldest first. Empty if they are too large to travel with a report.
-fn earlier_lines(location: &SessionLocation) -> Result<Vec<Vec<String>>, SessionError> {
-    let logs = logs(&location.folder)?;
-    let earlier = logs.get(1..).unwrap_or_default();
-    let bytes: usize = earlier.iter().map(|log| log.bytes.len()).sum();
-    Ok(match bytes > MOST_EARLIER_BYTES {
-        true => Vec::new(),
-        false => earlier.iter().rev().map(|log| lines(&log.bytes)).collect(),
-    })
+    let text = |line: &[u8]| String::from_utf8_lossy(line).into_owned();
+    Ok(lines.map(text).collect())
 }
 
 fn kernel(attempt: &KernelAttempt) -> KernelReport {

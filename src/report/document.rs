@@ -453,7 +453,4 @@ pub struct Chain {
     /// in an anonymous report.
     #[serde(default)]
     pub streams: Option<BTreeMap<String, Option<String>>>,
-    /// Lines of the logs that were compacted before, the oldest log first. Empty in an anonymous report.
-    #[serde(default)]
-    pub earlier: Vec<Vec<String>>,
 }

@@ -8,9 +8,9 @@ use minijinja::{AutoEscape, Environment, Error, Output, State, UndefinedBehavior
 use serde::Serialize;
 
 use super::text::{ENERGY_NOTE, RATIO_NOTE, minutes};
-use crate::NOT_PROVEN;
+use crate::STAYS_POSSIBLE;
 use tinyllama_base::moment;
-use tinyllama_base::untrusted::{code, markdown};
+use tinyllama_base::untrusted::{code, markdown, plain, plain_lines};
 use tinyllama_base::{HtmlWriter, milliseconds, plural, times};
 
 macro_rules! asset {
@@ -62,7 +62,7 @@ fn prepare() -> Result<Environment<'static>, Error> {
     layouts.add_global("style", style);
     layouts.add_global("ratio_note", RATIO_NOTE);
     layouts.add_global("energy_note", ENERGY_NOTE);
-    layouts.add_global("not_proven", NOT_PROVEN);
+    layouts.add_global("stays_possible", STAYS_POSSIBLE);
     for (name, text) in FILES {
         layouts.add_template(name, text)?;
     }
@@ -74,7 +74,7 @@ fn write(out: &mut Output, state: &mut State, value: &Value) -> Result<(), Error
     let text = value.to_string();
     match (value.is_safe(), state.auto_escape()) {
         (true, _) => out.write_str(&text)?,
-        (false, AutoEscape::Custom(of)) if of == "txt" => out.write_str(&text)?,
+        (false, AutoEscape::Custom(of)) if of == "txt" => out.write_str(&plain_lines(&text))?,
         (false, AutoEscape::Html) => write!(out, "{}", HtmlWriter(&text))?,
         (false, AutoEscape::Custom(of)) if of == "csv" => out.write_str(&field(&text))?,
         (false, _) => out.write_str(&markdown(&text))?,
@@ -82,8 +82,9 @@ fn write(out: &mut Output, state: &mut State, value: &Value) -> Result<(), Error
     Ok(())
 }
 
-/// Formats a text as a CSV field that no spreadsheet reads as a formula.
+/// Formats a text as a CSV field that no spreadsheet reads as a formula and no terminal as a command.
 fn field(text: &str) -> String {
+    let text = plain(text);
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let text = format!("{}{text}", if formula { "'" } else { "" });
     match text.contains([',', '"', '\n', '\r']) {
@@ -125,6 +126,8 @@ mod tests {
         };
         assert_eq!(shown("x.html"), HtmlWriter(evil).to_string());
         assert_eq!(shown("x.md"), markdown(evil));
+        assert_eq!(shown("x.txt"), plain_lines(evil));
         assert_eq!(field("=1+\"2\""), "\"'=1+\"\"2\"\"\"");
+        assert_eq!(field("a\u{1b}[8m\u{202e},b\n"), "\"a^[[8m<U+202E>,b \"");
     }
 }

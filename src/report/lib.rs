@@ -42,7 +42,7 @@ pub use document::{
     AnswerReport, CaseReport, CheckReport, Device, HotspotRow, KernelReport, LessonReport,
     Prediction, ProfileReport, Ratio, Report, RunReport, StageRow, StepReport, StepTime, Work,
 };
-pub use hand_in::{HandInError, HandInFindings, NOT_PROVEN};
+pub use hand_in::{HandInError, HandInFindings, STAYS_POSSIBLE};
 pub use shown::{ListLimits, markdown};
 pub use table::ReportTable;
 pub use text::{milliseconds_or_not, some_of};

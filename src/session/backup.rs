@@ -21,28 +21,13 @@ struct Manifest {
 }
 
 impl Session {
-    /// Takes back the progress in `scope` and the named workbench files, and returns the backup's name.
-    ///
-    /// The files are copied and the reset is recorded before anything is removed.
-    pub fn reset(
-        &mut self,
-        scope: Scope,
-        workbench: &[String],
-        by: &str,
-    ) -> Result<String, SessionError> {
-        let (event, name) = self.prepare_reset(scope, workbench, by)?;
-        self.record(event)?;
-        self.finish_resets()?;
-        Ok(name)
-    }
-
     /// Copies the files that a reset will remove, and removes nothing yet. Recording the event does the rest.
     pub(super) fn prepare_reset(
         &self,
         scope: Scope,
         workbench: &[String],
         by: &str,
-    ) -> Result<(SessionEvent, String), SessionError> {
+    ) -> Result<SessionEvent, SessionError> {
         let name = format!("reset-{}", self.state().backups.len() + 1);
         let folder = self.location.backups().join(&name);
         create_private(&folder).map_err(SessionError::io("creating", &folder))?;
@@ -61,12 +46,11 @@ impl Session {
             workbench: kept,
         };
         replace_json(&folder.join(MANIFEST), &manifest)?;
-        let event = SessionEvent::Reset {
-            backup: name.clone(),
+        Ok(SessionEvent::Reset {
+            backup: name,
             scope,
             by: by.into(),
-        };
-        Ok((event, name))
+        })
     }
 
     /// Removes the workbench files of the newest reset, if they still equal their copies.
@@ -90,13 +74,7 @@ impl Session {
         Ok(())
     }
 
-    /// Undoes a reset. Workbench files written since are kept next to the backup.
-    pub fn restore(&mut self, backup: &str, by: &str) -> Result<(), SessionError> {
-        let event = self.prepare_restore(backup, by)?;
-        self.record(event)
-    }
-
-    /// Restores the workbench files of a backup. Recording the event does the rest.
+    /// Restores the workbench files of a backup. Those written since are kept next to it. Recording the event does the rest.
     pub(super) fn prepare_restore(
         &self,
         backup: &str,

@@ -134,7 +134,7 @@ impl SessionError {
             }
             SessionError::UnsafeClass { .. } => format!("Ask its owner. {}", class_rights::PERMISSIONS),
             SessionError::TooLarge { .. } => {
-                "Everything before is kept. Enter less at once; `tinyllama-tutor session compact` makes room in a log that is full.".into()
+                "Everything before is kept. Enter less at once. If the log is full, `tinyllama-tutor session export FILE` keeps it; then move the folder away to start a new session.".into()
             }
             SessionError::NotRecordable(_) => "Enter a finite number.".into(),
             SessionError::NoBackup(_)

@@ -64,14 +64,6 @@ pub enum SessionEvent {
         #[serde(default)]
         session: String,
     },
-    /// First record of a log that replaced a longer one.
-    Compacted {
-        format: u32,
-        version: String,
-        previous_hash: String,
-        previous_records: u64,
-        state: Box<serde_json::Value>,
-    },
     Opened {
         version: String,
         host: String,
@@ -184,6 +176,9 @@ pub enum SessionEvent {
         passed: bool,
         findings: Vec<String>,
         sha256: String,
+        /// The file, if it passed, so that others can check it again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
     },
     /// A learner's kernel was timed on a GPU.
     KernelTimed {
@@ -241,6 +236,28 @@ impl SessionEvent {
                 | SessionEvent::RunFinished { .. }
                 | SessionEvent::Sealed { .. }
         )
+    }
+
+    /// The step that it is about.
+    pub fn step(&self) -> Option<&StepRef> {
+        match self {
+            SessionEvent::StepEntered { at }
+            | SessionEvent::TimeSpent { at, .. }
+            | SessionEvent::Predicted { at, .. }
+            | SessionEvent::Checked { at, .. }
+            | SessionEvent::Answered { at, .. }
+            | SessionEvent::Recalled { at, .. }
+            | SessionEvent::Suspected { at, .. }
+            | SessionEvent::HintShown { at, .. }
+            | SessionEvent::Reflected { at, .. }
+            | SessionEvent::StepDone { at }
+            | SessionEvent::StepSkipped { at, .. }
+            | SessionEvent::Solved { at, .. } => Some(at),
+            SessionEvent::RunStarted { at, .. } | SessionEvent::KernelChecked { at, .. } => {
+                at.as_ref()
+            }
+            _ => None,
+        }
     }
 
     /// Returns whether it is about a kernel outside any step, as the command line tries one.

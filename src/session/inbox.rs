@@ -162,7 +162,7 @@ impl Session {
         let mut events = Vec::new();
         let done = match &order.action {
             OrderAction::Reset { scope, workbench } => {
-                self.prepare_reset(scope.clone(), workbench, &by)?.0
+                self.prepare_reset(scope.clone(), workbench, &by)?
             }
             OrderAction::Restore { backup } => self.prepare_restore(backup, &by)?,
             OrderAction::Unlock { lesson } => SessionEvent::Unlocked {

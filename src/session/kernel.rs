@@ -67,6 +67,7 @@ impl CheckedKernel {
             passed: self.checked.passed,
             findings: self.checked.kinds(),
             sha256: self.file.digest(),
+            text: self.checked.passed.then(|| self.file.text.clone()),
         }
     }
 

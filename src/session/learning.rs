@@ -196,7 +196,8 @@ impl Session {
         self.complete_if(at, step)
     }
 
-    fn complete_if(&mut self, at: StepRef, step: &Step) -> Result<(), SessionError> {
+    /// Completes a step if its task is done and its required checks have passed.
+    pub fn complete_if(&mut self, at: StepRef, step: &Step) -> Result<(), SessionError> {
         if is_complete(step, &self.state().progress(&at), self.state()) {
             self.complete(at)?;
         }
@@ -238,11 +239,17 @@ impl Session {
 
     /// Records the check of a kernel. If it passed, it completes the step.
     pub fn check_kernel(&mut self, at: StepRef, tried: &CheckedKernel) -> Result<(), SessionError> {
-        self.record(tried.event(Some(at.clone())))?;
-        match tried.checked.passed {
-            true => self.complete(at),
-            false => Ok(()),
-        }
+        self.record_kernel(tried.event(Some(at)))
+    }
+
+    /// Records what was done with a kernel. A check that passed at a step completes it.
+    pub fn record_kernel(&mut self, event: SessionEvent) -> Result<(), SessionError> {
+        let passed_at = match &event {
+            SessionEvent::KernelChecked { at, passed, .. } => at.clone().filter(|_| *passed),
+            _ => None,
+        };
+        self.record(event)?;
+        passed_at.map_or(Ok(()), |at| self.complete(at))
     }
 
     /// Evaluates the checks of a step on the runs so far, without recording them.

@@ -28,7 +28,6 @@ pub mod case;
 pub mod chain;
 pub mod class_file;
 pub mod class_rights;
-pub mod earlier;
 pub mod error;
 pub mod event;
 pub mod inbox;

@@ -120,15 +120,11 @@ pub(super) fn scan_bytes(bytes: &[u8], path: &Path) -> Result<Scan, SessionError
 /// Converts a record of an older format to the current one. There is only one format so far.
 fn upgrade(record: Record, path: &Path) -> Result<Record, SessionError> {
     match record.event {
-        SessionEvent::Created { format, .. } | SessionEvent::Compacted { format, .. }
-            if format > FORMAT =>
-        {
-            Err(SessionError::NewerFormat {
-                path: path.to_path_buf(),
-                found: format,
-                known: FORMAT,
-            })
-        }
+        SessionEvent::Created { format, .. } if format > FORMAT => Err(SessionError::NewerFormat {
+            path: path.to_path_buf(),
+            found: format,
+            known: FORMAT,
+        }),
         _ => Ok(record),
     }
 }
@@ -341,7 +337,7 @@ mod tests {
         let mut full = log(file.path().into(), open(), MOST_LOG_BYTES - 100);
         let error = full.append(&[note("")]).unwrap_err();
         assert!(matches!(error, SessionError::TooLarge { .. }), "{error}");
-        assert!(error.remedy().contains("session compact"));
+        assert!(error.remedy().contains("start a new session"));
         assert_eq!(fs::metadata(file.path()).unwrap().len(), 0);
         let mut empty = log(file.path().into(), open(), 0);
         empty.append(&[note("")]).unwrap();

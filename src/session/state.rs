@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AnswerGiven, KernelTime, Record, RunExit, Scope, SessionEvent, StepRef};
+use crate::{AnswerGiven, KernelTime, Record, RunExit, Scope, SessionEvent, StepRef, check_name};
 use tinyllama_lesson::{LearningPath, Verdict};
 
 /// The result of all events.
@@ -248,12 +248,6 @@ impl SessionState {
                 self.session.clone_from(session);
                 self.identity = format!("{learner} {host} {time}");
             }
-            SessionEvent::Compacted { state, .. } => match serde_json::from_value(*state.clone()) {
-                Ok(earlier) => *self = earlier,
-                Err(error) => self.notes.push(format!(
-                    "The state before compacting cannot be understood: {error}"
-                )),
-            },
             SessionEvent::Opened {
                 course,
                 course_version,
@@ -292,7 +286,10 @@ impl SessionState {
                     started: time.into(),
                     ..RunEntry::default()
                 };
-                self.runs.insert(run.clone(), started);
+                // A name that leads out of the folder names no run.
+                if check_name(run).is_ok() {
+                    self.runs.insert(run.clone(), started);
+                }
             }
             SessionEvent::RunFinished { run, exit, values } => {
                 if let Some(run) = self.runs.get_mut(run) {
@@ -374,6 +371,7 @@ impl SessionState {
                 passed,
                 findings,
                 sha256,
+                ..
             } => {
                 if let Some(at) = at {
                     let step = self.progress_mut(at);

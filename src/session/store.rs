@@ -1,10 +1,9 @@
 //! An open session: the only one that may write.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::path::Path;
 use std::sync::Arc;
 
-use super::chain::START;
 use super::event::FORMAT;
 use super::inbox::new_name;
 use super::lock::Lock;
@@ -12,7 +11,7 @@ use super::log::Log;
 use super::runs::known;
 use crate::{
     LogDamage, MeasuredRuns, Record, RunEntry, RunExit, SessionError, SessionEvent,
-    SessionLocation, SessionState, StepRef, chain, check_name, earlier, lock, log,
+    SessionLocation, SessionState, StepRef, check_name, lock, log,
 };
 use tinyllama_lesson::Course;
 use tinyllama_runs::FinishedRuns;
@@ -27,7 +26,8 @@ pub struct Session {
     state: SessionState,
     /// Its finished runs, as far as this process has followed or read them.
     pub runs: Arc<FinishedRuns>,
-    log: Log,
+    /// `None` for a session in memory.
+    log: Option<Log>,
     /// Events that could not be written yet; the next write puts them first.
     unsaved: Vec<Record>,
     /// Records since the last call of [`Session::news`]; `None` before the first call.
@@ -35,10 +35,35 @@ pub struct Session {
     /// Damaged lines of the log; all others were kept.
     pub damage: Vec<LogDamage>,
     /// The lock must outlive the log; fields are dropped in this order.
-    _lock: Lock,
+    _lock: Option<Lock>,
 }
 
 impl Session {
+    /// A session in memory, in which the actions of a log can be done again. It reads the runs at `location` and writes
+    /// nothing.
+    pub fn in_memory(location: SessionLocation) -> Self {
+        Self {
+            state: SessionState::default(),
+            runs: Arc::new(FinishedRuns::new(location.runs())),
+            log: None,
+            unsaved: Vec::new(),
+            news: Some(Vec::new()),
+            damage: Vec::new(),
+            _lock: None,
+            location,
+        }
+    }
+
+    /// Takes over a record as it is.
+    pub fn apply(&mut self, record: &Record) {
+        self.state.apply(record);
+    }
+
+    /// Goes on from what these records lead to.
+    pub fn replay(&mut self, records: &[Record]) {
+        self.state = SessionState::from_records(records);
+    }
+
     /// Opens the session at `location`, or begins one there. Repairs are recorded in the session itself.
     pub fn open(location: SessionLocation) -> Result<Self, SessionError> {
         location.create()?;
@@ -49,11 +74,11 @@ impl Session {
         let mut session = Self {
             state: SessionState::from_records(&scan.records),
             runs: Arc::new(FinishedRuns::new(location.runs())),
-            log,
+            log: Some(log),
             unsaved: Vec::new(),
             news: None,
             damage: scan.damage,
-            _lock: lock,
+            _lock: Some(lock),
             location,
         };
         let first = scan.records.is_empty().then(|| session.created());
@@ -149,21 +174,25 @@ impl Session {
             })
             .collect();
         // Events that can never be written must not count either.
-        self.log.check_room(self.unsaved.iter().chain(&records))?;
+        if let Some(log) = &self.log {
+            log.check_room(self.unsaved.iter().chain(&records))?;
+        }
         for record in records {
             self.state.apply(&record);
             if let Some(news) = &mut self.news {
                 news.push(record.clone());
             }
-            self.unsaved.push(record);
+            if self.log.is_some() {
+                self.unsaved.push(record);
+            }
         }
         self.save()
     }
 
     /// Writes events that could not be written before.
     pub fn save(&mut self) -> Result<(), SessionError> {
-        if !self.unsaved.is_empty() {
-            self.log.append(&self.unsaved)?;
+        if let Some(log) = self.log.as_mut().filter(|_| !self.unsaved.is_empty()) {
+            log.append(&self.unsaved)?;
             self.unsaved.clear();
         }
         Ok(())
@@ -191,8 +220,11 @@ impl Session {
 
     /// Writes what can be written now, and checks that everything is stored where the next tutor will find it.
     pub fn finish(&mut self) -> Result<(), SessionError> {
-        self.location.share();
-        let finished = self.save().and_then(|()| self.log.check_in_place());
+        if self.log.is_some() {
+            self.location.share();
+        }
+        let log = |session: &Self| session.log.as_ref().map_or(Ok(()), Log::check_in_place);
+        let finished = self.save().and_then(|()| log(self));
         finished.map_err(|source| SessionError::NotKept {
             events: self.unsaved(),
             source: Box::new(source),
@@ -259,38 +291,6 @@ impl Session {
     pub fn write_cache(&self) -> Result<(), SessionError> {
         log::replace_json(&self.location.state(), &self.state)
     }
-
-    /// Replaces the log by one that begins with the current state. The long log is kept in the backups.
-    pub fn compact(mut self) -> Result<(), SessionError> {
-        self.save()?;
-        let events = self.location.events();
-        let state = serde_json::to_value(&self.state)
-            .map_err(|error| SessionError::io("writing", &events)(error.into()))?;
-        let kept = earlier::file(&self.location.folder, self.state.records);
-        fs::copy(&events, &kept).map_err(SessionError::io("copying to", &kept))?;
-        File::open(&kept)
-            .and_then(|file| file.sync_all())
-            .map_err(SessionError::io("saving", &kept))?;
-        let first = Record {
-            n: self.state.records + 1,
-            time: now(),
-            event: SessionEvent::Compacted {
-                format: FORMAT,
-                version: env!("CARGO_PKG_VERSION").into(),
-                previous_hash: self.log.last_hash.clone(),
-                previous_records: self.state.records,
-                state: Box::new(state),
-            },
-        };
-        let text = serde_json::to_string(&first)
-            .map_err(|error| SessionError::io("writing", &events)(error.into()))?;
-        let (line, _) = chain::encode(START, &text);
-        if line.len() as u64 > log::MOST_LOG_BYTES {
-            let what = format!("would have more than {} bytes", log::MOST_LOG_BYTES);
-            return Err(SessionError::TooLarge { path: events, what });
-        }
-        log::replace(&events, line.as_bytes())
-    }
 }
 
 /// Refuses an event with NaN or infinity, which JSON does not have: it could not be read again, or only
@@ -312,9 +312,11 @@ fn reads_back(event: &SessionEvent) -> Result<(), SessionError> {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // The cache is derived from the events. If it cannot be written, its next reader rebuilds it.
-        drop(self.save());
-        drop(self.write_cache());
+        if self.log.is_some() {
+            // The cache is derived from the events. If it cannot be written, its next reader rebuilds it.
+            drop(self.save());
+            drop(self.write_cache());
+        }
     }
 }
 
@@ -335,10 +337,6 @@ pub fn session_id(location: &SessionLocation) -> Result<String, SessionError> {
         };
         match Record::read(intact.record.get()).map(|record| record.event) {
             Ok(SessionEvent::Created { session, .. }) => return Ok(session),
-            Ok(SessionEvent::Compacted { state, .. }) => {
-                let session = state.get("session").and_then(|session| session.as_str());
-                return Ok(session.unwrap_or_default().into());
-            }
             // Without a readable first line a session has no id.
             Ok(_) => is_begun = true,
             Err(_) => {}

@@ -127,14 +127,14 @@ pub fn session_log(bytes: &[u8]) {
     }
     fs::write(place.events(), log).expect("a log");
     drop(read_only(&place));
-    drop(hand_in::verify(&place.folder, None, &COURSE));
+    drop(hand_in::verify(&place.folder, None, None, &COURSE));
     if let Ok(report) = collect(&place, &COURSE, CollectOptions::default()) {
         check_shown(&markdown(&report));
         html::render(&report);
         let bytes = serde_json::to_vec(&report).expect("a report is JSON");
         let file = folder.path().join("session.json");
         fs::write(&file, bytes).expect("a report");
-        drop(hand_in::verify(&file, None, &COURSE));
+        drop(hand_in::verify(&file, None, None, &COURSE));
     }
     if let Ok(mut session) = Session::open(place) {
         session.finish().expect("the folder takes files");
@@ -143,7 +143,7 @@ pub fn session_log(bytes: &[u8]) {
 
 pub fn hand_in(bytes: &[u8]) {
     let file = write("session.json", bytes);
-    if hand_in::verify(&file, None, &COURSE).is_ok() {
+    if hand_in::verify(&file, None, None, &COURSE).is_ok() {
         let found = sources::read(&[file], &COURSE);
         merge(found.hand_ins, &COURSE, found.unreadable);
     }

@@ -1,433 +1,1040 @@
-//! Records and files that an honest program never writes.
+//! Work that the tutor never wrote. Each forgery is applied to an honest session, every checksum is computed anew, and the
+//! result is handed in as a folder, as an export and as a report. All three have to be refused with the same words.
 
 use super::*;
+use std::collections::BTreeMap;
 
-#[test]
-fn records_that_cannot_be_are_named_though_their_chain_is_whole() {
-    let folder = memory();
-    let place = walk(place(folder.path(), "ada"), course(), 2, 5);
-    let report = document(&place, false);
-    let found = |change: &dyn Fn(usize, &mut Value)| {
-        let mut forged = report.clone();
-        rewrite(&mut forged, change);
-        let found = check(&forged, None).unwrap();
-        (found.problems.join("\n"), found.unusual.join("\n"))
-    };
-    let (problems, _) = found(&|_, _| {});
-    assert_eq!(problems, "");
-    let (problems, _) = found(&|_, record| record["n"] = 5.into());
-    // Ten of them are named, and how many more there are.
-    let records = problems.lines().filter(|line| line.starts_with("Record "));
-    assert_eq!((records.count(), problems.lines().count()), (10, 11));
-    let mut named = vec![problems];
-    let (problems, _) = found(&|index, record| {
-        if index == 0 {
-            record["event"] = serde_json::json!({"note": {"text": "a beginning"}});
-        }
-    });
-    named.push(problems);
-    let (problems, _) = found(&|_, record| {
-        if let Some(correct) = record.pointer_mut("/event/answered/correct") {
-            *correct = (!correct.as_bool().unwrap()).into();
-        }
-    });
-    named.push(problems);
-    let (problems, _) = found(&|_, record| {
-        let entered = record.pointer("/event/run_finished").is_some();
-        if entered {
-            record["event"]["run_finished"]["run"] = "other".into();
-        }
-    });
-    named.push(problems);
-    let (problems, _) = found(&|_, record| {
-        if let Some(seconds) = record.pointer_mut("/event/time_spent/seconds") {
-            *seconds = (-1.0).into();
-        }
-    });
-    named.push(problems);
-    let (_, unusual) = found(&|index, record| {
-        record["time"] = if index < 9 {
-            "1999-01-01T00:00:00Z"
-        } else {
-            "2091-01-01T00:00:00Z"
-        }
-        .into();
-    });
-    assert!(
-        unusual.contains("1999") && unusual.contains("days") && unusual.contains("future"),
-        "{unusual}"
-    );
-    let (_, unusual) = found(&|index, record| {
-        record["time"] = if index < 9 {
-            "2026-02-01T00:00:00Z"
-        } else {
-            "2026-01-01T00:00:00Z"
-        }
-        .into();
-    });
-    assert!(unusual.contains("went back"), "{unusual}");
+use sha2::{Digest, Sha256};
+use tinyllama_lesson::Step;
 
-    // Replaces minutes by a second start of a run, a second seal, and a hint that does not exist.
-    let runs = report["runs"].as_array().unwrap();
-    let [id, last] = [&runs[0], &runs[runs.len() - 1]].map(|run| run["id"].as_str().unwrap());
-    let lesson = course().lessons().next().unwrap().clone();
-    let at = json!({"lesson": lesson.id, "step": lesson.steps[0].id});
-    for event in [
-        // The last run stays the last one, in whatever second it is started again.
-        json!({"run_started": {"run": last, "at": null, "target": "v1", "command": [], "host": ""}}),
-        json!({"sealed": {"run": id, "sha256": "ab"}}),
-        json!({"hint_shown": {"at": at, "hint": 99}}),
+/// A session as a forger has it.
+#[derive(Clone)]
+struct Forged {
+    records: Vec<Value>,
+    streams: BTreeMap<String, String>,
+    /// True if the forger leaves the numbers of the records as they are.
+    keeps_numbers: bool,
+}
+
+impl Forged {
+    fn new(place: &SessionLocation) -> Self {
+        let log = fs::read_to_string(place.events()).unwrap();
+        let record = |line: &str| serde_json::from_str::<Value>(line).unwrap()["record"].take();
+        let runs = fs::read_dir(place.runs()).unwrap().flatten();
+        let streams = runs.filter_map(|run| {
+            let stream = fs::read_to_string(run.path().join("events.jsonl")).ok()?;
+            Some((run.file_name().into_string().unwrap(), stream))
+        });
+        Self {
+            records: log.lines().map(record).collect(),
+            streams: streams.collect(),
+            keeps_numbers: false,
+        }
+    }
+
+    fn index(&self, kind: &str, is: impl Fn(&Value) -> bool) -> usize {
+        let found = self.records.iter().position(|record| {
+            let event = record["event"].get(kind);
+            event.is_some_and(&is)
+        });
+        found.unwrap_or_else(|| panic!("the honest session has no such record: {kind}"))
+    }
+
+    /// The content of the first event of a kind that fulfils a condition.
+    fn which(&mut self, kind: &str, is: impl Fn(&Value) -> bool) -> &mut Value {
+        let index = self.index(kind, is);
+        &mut self.records[index]["event"][kind]
+    }
+
+    fn first(&mut self, kind: &str) -> &mut Value {
+        self.which(kind, |_| true)
+    }
+
+    /// Sets a field of the first event of a kind.
+    fn set(&mut self, kind: &str, field: &str, value: impl Into<Value>) {
+        *self.first(kind).pointer_mut(&format!("/{field}")).unwrap() = value.into();
+    }
+
+    fn insert(&mut self, index: usize, event: Value) {
+        let time = self.records[index.min(self.records.len() - 1)]["time"].clone();
+        self.records
+            .insert(index, json!({"n": 0, "time": time, "event": event}));
+    }
+
+    fn after(&mut self, kind: &str, event: Value) {
+        let index = self.index(kind, |_| true);
+        self.insert(index + 1, event);
+    }
+
+    fn push(&mut self, event: Value) {
+        self.insert(self.records.len(), event);
+    }
+
+    /// Copies the first event of a kind to the end.
+    fn again(&mut self, kind: &str) {
+        let event = json!({kind: self.first(kind).clone()});
+        self.push(event);
+    }
+
+    fn remove(&mut self, kind: &str) {
+        let index = self.index(kind, |_| true);
+        self.records.remove(index);
+    }
+
+    /// The order whose last event is of this kind.
+    fn order(&mut self, kind: &str) -> &mut Value {
+        let is = |order: &Value| {
+            let events = order["events"].as_array().unwrap();
+            events.last().unwrap().get(kind).is_some()
+        };
+        self.which("ordered", is)
+    }
+
+    /// Changes the lines of a stream and computes the seal of its run anew.
+    fn stream(&mut self, run: &str, change: impl Fn(&mut Value)) {
+        let lines = self.streams[run].lines().map(|line| {
+            let mut event: Value = serde_json::from_str(line).unwrap();
+            change(&mut event);
+            format!("{event}\n")
+        });
+        let text: String = lines.filter(|line| line != "null\n").collect();
+        self.reseal(run, text);
+    }
+
+    fn reseal(&mut self, run: &str, text: String) {
+        let sha256 = format!("{:x}", Sha256::digest(&text));
+        self.streams.insert(run.into(), text);
+        self.which("sealed", |seal| seal["run"] == run)["sha256"] = sha256.into();
+    }
+
+    /// The figures that a run's record has.
+    fn values(&mut self, run: &str) -> &mut Value {
+        &mut self.which("run_finished", |end| end["run"] == run)["values"]
+    }
+
+    fn write(&self, place: &SessionLocation) {
+        let mut previous = chain::START.to_string();
+        let mut log = String::new();
+        for (n, record) in (1..).zip(&self.records) {
+            let mut record = record.clone();
+            if !self.keeps_numbers {
+                record["n"] = n.into();
+            }
+            let (line, hash) = chain::encode(&previous, &record.to_string());
+            log += &line;
+            previous = hash;
+        }
+        fs::create_dir_all(&place.folder).unwrap();
+        fs::write(place.events(), log).unwrap();
+        for (run, stream) in &self.streams {
+            let folder = place.runs().join(run);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("events.jsonl"), stream).unwrap();
+        }
+    }
+
+    /// What is found in each form of the hand-in. All have to find the same.
+    fn found(&self) -> HandInFindings {
+        let folder = memory();
+        let place = place(folder.path(), "ada");
+        self.write(&place);
+        let found = verify(&place.folder, None, course()).unwrap();
+        let export = folder.path().join("ada.tar.gz");
+        archive::export(&place, &export).unwrap();
+        let log = fs::read_to_string(place.events()).unwrap();
+        let chain = json!({"lines": log.lines().collect::<Vec<_>>(), "streams": self.streams});
+        let report = check(&json!({"format": 1, "chain": chain}), None).unwrap();
+        for (kind, other) in [
+            ("export", verify(&export, None, course()).unwrap()),
+            ("report", report),
+        ] {
+            let kind = HandInFindings {
+                kind,
+                ..found.clone()
+            };
+            assert_eq!(other, kind);
+        }
+        found
+    }
+}
+
+const RUN: &str = "700000-v1";
+
+/// Multiplies every time in a line of a stream.
+fn times(event: &mut Value, factor: f64) {
+    for name in [
+        "total_ms",
+        "forward_ms",
+        "backward_ms",
+        "optimizer_ms",
+        "first_step_ms",
     ] {
-        let (problems, _) = found(&|_, record| {
-            if record.pointer("/event/time_spent").is_some() {
-                record["event"] = event.clone();
+        match &mut event[name] {
+            Value::Number(value) => {
+                event[name] = (value.as_f64().unwrap() * factor).into();
+            }
+            Value::Object(spread) => {
+                for value in spread.values_mut() {
+                    *value = (value.as_f64().unwrap() * factor).into();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_step(event: &Value, n: u64) -> bool {
+    event["event"] == "step" && event["n"] == n
+}
+
+/// A step at which the learner never was.
+fn unseen(is: impl Fn(&Step) -> bool) -> Value {
+    let found = course().steps().filter(|(_, step)| is(step)).last();
+    let (lesson, step) = found.unwrap();
+    json!({"lesson": lesson.id, "step": step.id})
+}
+
+type Forgery = (&'static str, fn(&mut Forged));
+
+/// The numbers and the beginning of records.
+const RECORDS: [Forgery; 12] = [
+    ("begins with a note", |it| {
+        it.records[0]["event"] = json!({"note": {"text": "hello"}})
+    }),
+    ("begins with its second record", |it| {
+        drop(it.records.remove(0))
+    }),
+    ("begins twice", |it| it.again("created")),
+    ("begins with an order", |it| {
+        let order = json!({"ordered": {"order": "x", "events": [{"message": {"from": "Ann", "text": ""}}]}});
+        it.insert(0, order);
+    }),
+    ("a number is left out", |it| {
+        it.keeps_numbers = true;
+        it.records.remove(5);
+    }),
+    ("a number twice", |it| {
+        it.keeps_numbers = true;
+        let record = it.records[5].clone();
+        it.records.insert(5, record);
+    }),
+    ("numbers go back", |it| {
+        it.keeps_numbers = true;
+        it.records.swap(5, 6);
+    }),
+    ("the largest number", |it| {
+        it.keeps_numbers = true;
+        it.records.last_mut().unwrap()["n"] = u64::MAX.into();
+        it.push(json!({"note": {"text": ""}}));
+    }),
+    ("no time", |it| it.records[7]["time"] = "noon".into()),
+    ("opened while a run went on", |it| {
+        let index = it.index("run_finished", |end| end["exit"] == "lost");
+        it.records.remove(index);
+    }),
+    ("a path of its own", |it| {
+        it.set("path_chosen", "path/id", "mine")
+    }),
+    ("a shorter path", |it| {
+        it.set("path_chosen", "path/lessons", json!(["welcome"]))
+    }),
+];
+
+/// What a learner did at a step.
+const STEPS: [Forgery; 42] = [
+    ("a wrong answer is right", |it| {
+        it.which("answered", |given| given["correct"] == false)["correct"] = true.into();
+    }),
+    ("a right answer is wrong", |it| {
+        it.which("answered", |given| given["correct"] == true)["correct"] = false.into();
+    }),
+    ("a choice that is not there", |it| {
+        it.set("answered", "answer", 99)
+    }),
+    ("half a choice", |it| {
+        it.which("answered", |given| given["answer"] == 1.0)["answer"] = 1.5.into();
+    }),
+    ("a choice below the first", |it| {
+        it.which("answered", |given| given["answer"] == 0.0)["answer"] = (-1).into();
+    }),
+    ("a huge choice", |it| it.set("answered", "answer", 1e300)),
+    ("an answer to a text", |it| {
+        let at = json!({"lesson": "welcome", "step": "the-model"});
+        it.set("answered", "at", at);
+    }),
+    ("an answer to an unknown step", |it| {
+        it.set("answered", "at/step", "no-such-step")
+    }),
+    ("an answer where the learner never was", |it| {
+        let at = it.first("answered")["at"].clone();
+        it.records
+            .retain(|record| record["event"]["step_entered"]["at"] != at);
+    }),
+    ("asked again and wrong, said right", |it| {
+        it.set("recalled", "answer", 98765.0);
+    }),
+    ("asked again, right said wrong", |it| {
+        it.set("recalled", "correct", false)
+    }),
+    ("asked again what was never asked", |it| {
+        let at = json!({"lesson": "welcome", "step": "the-model"});
+        it.set("recalled", "at", at);
+    }),
+    ("a hint that is not there", |it| {
+        it.set("hint_shown", "hint", 99)
+    }),
+    ("the hint before the first", |it| {
+        it.set("hint_shown", "hint", 0)
+    }),
+    ("the second hint first", |it| {
+        it.set("hint_shown", "hint", 2)
+    }),
+    ("the same hint twice", |it| it.again("hint_shown")),
+    ("a hint where the learner never was", |it| {
+        let at = unseen(|step| !step.hints.is_empty());
+        it.push(json!({"hint_shown": {"at": at, "hint": 1}}));
+    }),
+    ("a run's step without its run", |it| {
+        let at = it.which("run_started", |run| run["at"].is_object())["at"].clone();
+        let end = it.index("step_done", |done| done["at"] == at);
+        it.records.truncate(end + 1);
+        let is_run = |record: &Value| {
+            let event = record["event"]
+                .as_object()
+                .unwrap()
+                .keys()
+                .next()
+                .unwrap()
+                .clone();
+            ["run_started", "run_finished", "sealed", "checked"].contains(&&*event)
+        };
+        it.records.retain(|record| !is_run(record));
+    }),
+    ("a question without its answer", |it| {
+        let at = it.which("answered", |given| given["correct"] == true)["at"].clone();
+        it.records
+            .retain(|record| record["event"]["answered"]["at"] != at);
+    }),
+    ("done twice", |it| it.again("step_done")),
+    ("a text read that was never opened", |it| {
+        let at = unseen(|step| step.as_read().is_some());
+        it.push(json!({"step_done": {"at": at}}));
+    }),
+    ("a locked lesson opened", |it| {
+        let lesson = course().lessons().last().unwrap();
+        let at = json!({"lesson": lesson.id, "step": lesson.steps[0].id});
+        it.push(json!({"step_entered": {"at": at}}));
+    }),
+    ("an unknown lesson opened", |it| {
+        it.set("step_entered", "at/lesson", "no-such-lesson")
+    }),
+    ("an unknown step done", |it| {
+        it.set("step_done", "at/step", "no-such-step")
+    }),
+    ("an unknown step skipped", |it| {
+        it.set("step_skipped", "at/step", "no-such-step")
+    }),
+    ("an untrimmed reason", |it| {
+        it.set("step_skipped", "note", " why ")
+    }),
+    ("another guess after the first", |it| {
+        let mut guess = it.first("predicted").clone();
+        guess["value"] = 20.0.into();
+        it.push(json!({"predicted": guess}));
+    }),
+    ("a guess at a question", |it| {
+        let at = it.first("answered")["at"].clone();
+        it.push(json!({"predicted": {"at": at, "value": 1.0}}));
+    }),
+    ("thoughts at a question", |it| {
+        let at = it.first("answered")["at"].clone();
+        it.push(json!({"reflected": {"at": at, "text": "I think so."}}));
+    }),
+    ("untrimmed thoughts", |it| {
+        it.set("reflected", "text", " I think so. ")
+    }),
+    ("a suspect that is not there", |it| {
+        it.set("suspected", "suspect", "nobody")
+    }),
+    ("a suspect at a question", |it| {
+        let at = it.first("answered")["at"].clone();
+        it.push(json!({"suspected": {"at": at, "suspect": "init"}}));
+    }),
+    ("a case solved without its fix", |it| {
+        let fixed = it.index("run_started", |run| run["run"] == "710001-stage1");
+        let at = it.records[fixed]["event"]["run_started"]["at"].clone();
+        it.records.truncate(fixed);
+        it.push(json!({"step_done": {"at": at}}));
+    }),
+    ("time that runs back", |it| {
+        it.set("time_spent", "seconds", -1.0)
+    }),
+    ("time without a number", |it| {
+        it.set("time_spent", "seconds", Value::Null)
+    }),
+    ("time at an unknown step", |it| {
+        it.set("time_spent", "at/step", "no-such-step")
+    }),
+    ("everything is done", |it| {
+        it.records.truncate(2);
+        for (lesson, step) in course().steps() {
+            let at = json!({"lesson": lesson.id, "step": step.id});
+            it.push(json!({"step_done": {"at": at}}));
+        }
+    }),
+    ("everything is read and done", |it| {
+        it.records.truncate(2);
+        for (lesson, step) in course().steps() {
+            let at = json!({"lesson": lesson.id, "step": step.id});
+            it.push(json!({"step_entered": {"at": at}}));
+            it.push(json!({"step_done": {"at": at}}));
+        }
+    }),
+    ("a step done before it was entered", |it| {
+        let at = json!({"lesson": "welcome", "step": "the-model"});
+        let entered = it.index("step_entered", |entered| entered["at"] == at);
+        it.records.swap(entered, entered + 1);
+    }),
+    ("an answer as a text", |it| {
+        it.set("answered", "answer", "1")
+    }),
+    ("a verdict of somebody else on an answer", |it| {
+        it.first("answered")["by"] = "Ann".into();
+        it.set("answered", "correct", Value::Null);
+    }),
+    ("a step skipped and done", |it| {
+        let at = it.which("step_skipped", |_| true)["at"].clone();
+        it.push(json!({"step_done": {"at": at}}));
+    }),
+];
+
+/// Verdicts of checks.
+const CHECKS: [Forgery; 12] = [
+    ("another verdict", |it| {
+        it.which("checked", |check| check["verdict"] == "passed")["verdict"] = "not yet".into();
+    }),
+    ("a missed check is passed", |it| {
+        it.which("checked", |check| check["verdict"] != "passed")["verdict"] = "passed".into();
+    }),
+    ("a missed check is inconclusive", |it| {
+        it.which("checked", |check| check["verdict"] == "not yet")["verdict"] =
+            "inconclusive".into();
+    }),
+    ("a missed check was not evaluated", |it| {
+        it.which("checked", |check| check["verdict"] == "not yet")["verdict"] =
+            "not evaluated".into();
+    }),
+    ("another value", |it| {
+        it.which("checked", |check| check["value"].is_number())["value"] = 123_456.0.into();
+    }),
+    ("a value where there is none", |it| {
+        it.which("checked", |check| check["value"].is_null())["value"] = 1.0.into();
+    }),
+    ("no value where there is one", |it| {
+        it.which("checked", |check| check["value"].is_number())["value"] = Value::Null;
+    }),
+    ("a check that is not there", |it| {
+        it.set("checked", "check", "no-such-check")
+    }),
+    ("a check of another step", |it| {
+        let at = it.first("answered")["at"].clone();
+        it.set("checked", "at", at);
+    }),
+    ("one check of several", |it| {
+        let is_first = |pair: &[Value]| {
+            let [at, next] = [0, 1].map(|index| &pair[index]["event"]["checked"]["at"]);
+            at.is_object() && at == next
+        };
+        let index = it.records.windows(2).position(is_first).unwrap();
+        it.records.remove(index);
+    }),
+    ("a check before its run", |it| {
+        let checked = it.index("checked", |check| check["verdict"] == "passed");
+        let check = it.records.remove(checked);
+        let started = it.index("run_started", |run| {
+            run["at"] == check["event"]["checked"]["at"]
+        });
+        it.records.insert(started, check);
+    }),
+    ("a verdict that is not one", |it| {
+        it.set("checked", "verdict", "excellent")
+    }),
+];
+
+/// Runs, as the session has them.
+const RUNS: [Forgery; 32] = [
+    ("half the time", |it| {
+        let half = it.values(RUN)["total_ms"].as_f64().unwrap() / 2.0;
+        it.values(RUN)["total_ms"] = half.into();
+    }),
+    ("half of every figure", |it| {
+        for value in it.values(RUN).as_object_mut().unwrap().values_mut() {
+            *value = (value.as_f64().unwrap() / 2.0).into();
+        }
+    }),
+    ("a lower loss", |it| {
+        it.values(RUN)["final_loss"] = 0.5.into()
+    }),
+    ("a figure that was not reported", |it| {
+        it.values(RUN)["speedup"] = 10.0.into()
+    }),
+    ("a figure left out", |it| {
+        it.values(RUN)
+            .as_object_mut()
+            .unwrap()
+            .remove("parameters_with_gradient");
+    }),
+    ("figures of a killed run", |it| {
+        it.values("760000-v1")["final_loss"] = 0.5.into()
+    }),
+    ("figures of a lost run", |it| {
+        it.values("890000-v1")["total_ms"] = 1.0.into()
+    }),
+    ("a lost run ended well", |it| {
+        it.which("run_finished", |end| end["exit"] == "lost")["exit"] = json!({"status": 0});
+    }),
+    ("a killed run ended well", |it| {
+        it.which("run_finished", |end| end["run"] == "760000-v1")["exit"] = json!({"status": 0});
+    }),
+    ("a killed run without files ended well", |it| {
+        it.which("run_finished", |end| end["run"] == "770000-v1")["exit"] = json!({"status": 0});
+    }),
+    ("ended and never started", |it| {
+        it.set("run_finished", "run", "other")
+    }),
+    ("started twice", |it| it.again("run_started")),
+    ("ended twice", |it| it.again("run_finished")),
+    ("ended twice, sealed once", |it| {
+        let index = it.index("sealed", |_| true);
+        let end = it.first("run_finished").clone();
+        it.insert(index + 1, json!({"run_finished": end}));
+    }),
+    ("sealed twice", |it| it.again("sealed")),
+    ("sealed and never started", |it| {
+        it.set("sealed", "run", "other")
+    }),
+    ("sealed before it ended", |it| {
+        let index = it.index("run_finished", |end| end["run"] == RUN);
+        it.records.swap(index, index + 1);
+    }),
+    ("another seal", |it| {
+        it.set("sealed", "sha256", "ab".repeat(32))
+    }),
+    ("no seal", |it| it.remove("sealed")),
+    ("a note in place of the seal", |it| {
+        let index = it.index("sealed", |_| true);
+        it.records[index]["event"] = json!({"note": {"text": "no seal"}});
+    }),
+    ("a name that leads out", |it| {
+        let text = json!(it.records).to_string().replace(RUN, "../x");
+        it.records = serde_json::from_str(&text).unwrap();
+    }),
+    ("another target", |it| {
+        it.which("run_started", |run| run["run"] == RUN)["target"] = "v4".into();
+    }),
+    ("a run of another target at a step", |it| {
+        it.which("run_started", |run| run["at"].is_object())["target"] = "v4".into();
+    }),
+    ("a run at a text", |it| {
+        let at = json!({"lesson": "welcome", "step": "the-model"});
+        it.which("run_started", |run| run["run"] == RUN)["at"] = at;
+    }),
+    ("a run at an unknown step", |it| {
+        it.which("run_started", |run| run["at"].is_object())["at"]["step"] = "no-such-step".into();
+    }),
+    ("a command with other steps", |it| {
+        it.which("run_started", |run| run["run"] == RUN)["command"][6] = "--num-steps=31".into();
+    }),
+    ("a command with a smaller batch", |it| {
+        it.which("run_started", |run| run["run"] == RUN)["command"][7] = "--batch-size=1".into();
+    }),
+    ("a command with another seed", |it| {
+        let run = it.which("run_started", |run| run["run"] == RUN);
+        run["command"]
+            .as_array_mut()
+            .unwrap()
+            .push("--seed=7".into());
+    }),
+    ("a command with a fix", |it| {
+        let run = it.which("run_started", |run| run["run"] == "700001-stage1");
+        run["command"]
+            .as_array_mut()
+            .unwrap()
+            .extend(["--fix".into(), "init".into()]);
+    }),
+    ("a command that run does not take", |it| {
+        let run = it.which("run_started", |run| run["run"] == RUN);
+        run["command"]
+            .as_array_mut()
+            .unwrap()
+            .push("--nonsense".into());
+    }),
+    ("a run moved to another step", |it| {
+        let at = json!({"lesson": "five-stages", "step": "stage1"});
+        it.which("run_started", |run| run["at"].is_object())["at"] = at;
+    }),
+    ("a run of the case with another target", |it| {
+        it.which("run_started", |run| run["run"] == "710000-stage1")["target"] = "v1".into();
+    }),
+];
+
+/// Streams of runs, with new seals.
+const STREAMS: [Forgery; 27] = [
+    ("faster steps", |it| {
+        it.stream(RUN, |event| {
+            if event["event"] == "step" {
+                times(event, 0.1)
+            }
+        })
+    }),
+    ("faster steps with their figures", |it| {
+        it.stream(RUN, |event| {
+            if event["event"] == "step" {
+                times(event, 0.1)
             }
         });
-        named.push(problems);
-    }
-    let (problems, _) = found(&|_, record| {
-        let renamed = record.to_string().replace(id, "../x");
-        *record = serde_json::from_str(&renamed).unwrap();
-    });
-    named.push(problems);
-
-    // Steps recorded as done without any work.
-    let liar = class::place(folder.path(), "liar");
-    let mut session = Session::open(liar.clone()).unwrap();
-    session
-        .record_opening(&course().title, &course().version)
-        .unwrap();
-    for lesson in course().lessons() {
-        for step in &lesson.steps {
-            let at = StepRef::new(&lesson.id, &step.id);
-            session.record(SessionEvent::StepDone { at }).unwrap();
+        for name in [
+            "total_ms",
+            "forward_ms",
+            "backward_ms",
+            "optimizer_ms",
+            "first_step_ms",
+        ] {
+            let value = it.values(RUN)[name].as_f64();
+            if let Some(value) = value {
+                it.values(RUN)[name] = (value * 0.1).into();
+            }
         }
-    }
-    drop(session);
-    let found = verify(&liar.folder, None, course()).unwrap();
-    named.push(found.problems.join("\n"));
+    }),
+    ("a faster summary", |it| {
+        it.stream(RUN, |event| {
+            if event["event"] == "summary" {
+                times(event, 0.1)
+            }
+        });
+    }),
+    ("slower than the stream took", |it| {
+        it.stream(RUN, |event| times(event, 10.0));
+        it.stream(RUN, |event| {
+            if let Some(rate) = event.get_mut("samples_per_s").filter(|it| it.is_number()) {
+                *rate = (rate.as_f64().unwrap() / 10.0).into();
+            }
+        });
+    }),
+    ("a lower loss at the end", |it| {
+        it.stream(RUN, |event| {
+            if is_step(event, 31) {
+                event["loss"] = 0.5.into()
+            }
+        });
+    }),
+    ("a lower loss in the summary", |it| {
+        it.stream(RUN, |event| {
+            if event["event"] == "summary" {
+                event["final_loss"] = 0.5.into()
+            }
+        });
+        it.values(RUN)["final_loss"] = 0.5.into();
+    }),
+    ("a step left out", |it| {
+        it.stream(RUN, |event| {
+            if is_step(event, 9) {
+                event.take();
+            }
+        })
+    }),
+    ("the last step left out", |it| {
+        it.stream(RUN, |event| {
+            if is_step(event, 31) {
+                event.take();
+            }
+        })
+    }),
+    ("a slow step that does not count", |it| {
+        it.stream(RUN, |event| {
+            if is_step(event, 9) {
+                event["measured"] = false.into()
+            }
+        });
+    }),
+    ("a warm-up that counts", |it| {
+        it.stream(RUN, |event| {
+            if is_step(event, 1) {
+                event["measured"] = true.into()
+            }
+        });
+    }),
+    ("steps in another order", |it| {
+        it.stream(RUN, |event| {
+            if is_step(event, 9) {
+                event["n"] = 10.into()
+            }
+        });
+    }),
+    ("no end", |it| {
+        it.stream(RUN, |event| {
+            if event["event"] == "summary" {
+                event.take();
+            }
+        })
+    }),
+    ("an end that was not reached", |it| {
+        it.stream(RUN, |event| {
+            if event["event"] == "summary" {
+                event["complete"] = false.into()
+            }
+        });
+    }),
+    ("no beginning", |it| {
+        it.stream(RUN, |event| {
+            if event["event"] == "hello" {
+                event.take();
+            }
+        })
+    }),
+    ("of another target", |it| {
+        it.stream(RUN, |event| {
+            if event["event"] == "hello" {
+                event["target"] = "v4".into()
+            }
+        });
+    }),
+    ("of a smaller model", |it| {
+        it.stream(RUN, |event| {
+            if event["event"] == "hello" {
+                event["config"]["layers"] = 1.into()
+            }
+        });
+    }),
+    ("of another seed", |it| {
+        it.stream(RUN, |event| {
+            if event["event"] == "hello" {
+                event["seed"] = 7.into()
+            }
+        });
+    }),
+    ("of another learning rate", |it| {
+        it.stream(RUN, |event| {
+            if event["event"] == "hello" {
+                event["learning_rate"] = 1.0.into()
+            }
+        });
+    }),
+    ("of another recipe", |it| {
+        let fused = |event: &mut Value| {
+            if event["event"] == "hello" {
+                event["recipe"]["qkv"] = "fused".into();
+            }
+        };
+        it.stream(RUN, fused);
+    }),
+    ("times that go back", |it| {
+        it.stream(RUN, |event| {
+            if is_step(event, 9) {
+                event["t"] = 0.5.into()
+            }
+        })
+    }),
+    ("cut off", |it| {
+        let text: String = it.streams[RUN]
+            .lines()
+            .take(9)
+            .map(|line| format!("{line}\n"))
+            .collect();
+        it.reseal(RUN, text);
+    }),
+    ("empty", |it| it.reseal(RUN, String::new())),
+    ("not there", |it| drop(it.streams.remove(RUN))),
+    ("not there, and not sealed", |it| {
+        it.streams.remove(RUN);
+        let seal = it.index("sealed", |seal| seal["run"] == RUN);
+        it.records.remove(seal);
+    }),
+    ("that of another run", |it| {
+        let text = it.streams["700003-v2"].clone();
+        it.reseal(RUN, text);
+    }),
+    ("changed after the seal", |it| {
+        let text = it.streams[RUN].replacen("\"loss\":6", "\"loss\":5", 1);
+        it.streams.insert(RUN.into(), text);
+    }),
+    ("a line more after the seal", |it| {
+        let text =
+            it.streams[RUN].clone() + "{\"t\":9.0,\"event\":\"note\",\"message\":\"fast\"}\n";
+        it.streams.insert(RUN.into(), text);
+    }),
+];
 
-    // Figures that the sealed file of their run does not contain.
-    let mut forged = report.clone();
-    rewrite(&mut forged, |_, record| {
-        if let Some(value) = record.pointer_mut("/event/run_finished/values/total_ms") {
-            *value = 1.0.into();
-        }
-    });
-    fs::write(
-        place.events(),
-        forged["chain"]["lines"]
+/// Recordings that are passed off as runs.
+const RECORDINGS: [Forgery; 8] = [
+    ("a recording that is not marked", |it| it.remove("recorded")),
+    ("a recording of another machine", |it| {
+        it.set("recorded", "machine", "AMD Instinct MI300X")
+    }),
+    ("a recording marked after its end", |it| {
+        let index = it.index("recorded", |_| true);
+        let mark = it.records.remove(index);
+        it.records.push(mark);
+    }),
+    ("a run that is marked as a recording", |it| {
+        let mark = json!({"recorded": {"run": RUN, "machine": "NVIDIA H200, 21 November 2026"}});
+        let index = it.index("run_started", |run| run["run"] == RUN);
+        it.insert(index + 1, mark);
+    }),
+    ("a recording marked twice", |it| {
+        let mark = it.first("recorded").clone();
+        it.after("recorded", json!({"recorded": mark}));
+    }),
+    ("a recording with a faster step", |it| {
+        it.stream("750000-v1", |event| {
+            if is_step(event, 9) {
+                times(event, 0.5)
+            }
+        });
+    }),
+    ("a recording in place of a run", |it| {
+        let text = it.streams["750000-v1"].clone();
+        it.reseal(RUN, text);
+    }),
+    ("a mark of a run that never started", |it| {
+        it.set("recorded", "run", "other")
+    }),
+];
+
+/// Learners' kernels.
+const KERNELS: [Forgery; 12] = [
+    ("passed with a finding", |it| {
+        it.which("kernel_checked", |check| check["passed"] == true)["findings"] = json!(["race"]);
+    }),
+    ("failed without a finding", |it| {
+        it.set("kernel_checked", "findings", json!([]))
+    }),
+    ("a failed kernel passed", |it| {
+        it.set("kernel_checked", "passed", true);
+        it.set("kernel_checked", "findings", json!([]));
+    }),
+    ("passed without its text", |it| {
+        it.which("kernel_checked", |check| check["passed"] == true)["text"] = Value::Null;
+    }),
+    ("passed with another text", |it| {
+        it.which("kernel_checked", |check| check["passed"] == true)["text"] = "good too".into();
+    }),
+    ("passed with the text of a wrong kernel", |it| {
+        let wrong = it.which("kernel_checked", |check| check["passed"] == true);
+        wrong["sha256"] = format!("{:x}", Sha256::digest("wrong")).into();
+        wrong["text"] = "wrong".into();
+    }),
+    ("a text with a checksum of another", |it| {
+        it.which("kernel_checked", |check| check["passed"] == true)["sha256"] =
+            "ab".repeat(32).into();
+    }),
+    ("a failed kernel with a text", |it| {
+        it.first("kernel_checked")["text"] = "bad".into()
+    }),
+    ("of an exercise that is not there", |it| {
+        it.set("kernel_checked", "exercise", "no-such-exercise")
+    }),
+    ("timed without an exercise", |it| {
+        it.set("kernel_timed", "exercise", "no-such-exercise")
+    }),
+    ("at a step that asks for none", |it| {
+        let at = it.first("answered")["at"].clone();
+        it.set("kernel_checked", "at", at);
+    }),
+    ("at the step of another exercise", |it| {
+        let (lesson, step) = course()
+            .steps()
+            .find(|(_, step)| step.as_kernel().is_some())
+            .unwrap();
+        let at = json!({"lesson": lesson.id, "step": step.id});
+        it.which("kernel_checked", |check| check["passed"] == true)["at"] = at;
+    }),
+];
+
+/// Orders of an instructor.
+const ORDERS: [Forgery; 22] = [
+    ("taken twice", |it| it.again("ordered")),
+    ("without an effect", |it| {
+        it.set("ordered", "events", json!([]))
+    }),
+    ("an order to spend time", |it| {
+        let spent = json!({"time_spent": {"at": {"lesson": "welcome", "step": "the-model"}, "seconds": 60.0}});
+        it.set("ordered", "events", json!([spent]));
+    }),
+    ("an order to begin", |it| {
+        let created = it.first("created").clone();
+        it.set("ordered", "events", json!([{"created": created}]));
+    }),
+    ("an order within an order", |it| {
+        let order = it.first("ordered").clone();
+        it.push(json!({"ordered": {"order": "x", "events": [{"ordered": order}]}}));
+    }),
+    ("two orders in one", |it| {
+        let events = it.order("unlocked")["events"].clone();
+        let both = [events[0].clone(), events[0].clone()];
+        it.order("unlocked")["events"] = json!(both);
+    }),
+    ("an answer alone", |it| {
+        let answered = it.first("answered").clone();
+        it.push(json!({"ordered": {"order": "x", "events": [{"answered": answered}]}}));
+    }),
+    ("solved without an order", |it| {
+        let solved = it.order("solved")["events"]
             .as_array()
             .unwrap()
-            .iter()
-            .map(|line| format!("{}\n", line.as_str().unwrap()))
-            .collect::<String>(),
-    )
-    .unwrap();
-    let found = verify(&place.folder, None, course()).unwrap();
-    assert!(found.problems.join("").contains("total_ms"), "{found:?}");
-    insta::assert_snapshot!(listed(&named));
-}
-
-/// The first messages of each list of problems, each once, without the number of its record. Differences of single figures
-/// begin with their path and are left out. Numbers are `#`, because most count the course's steps.
-fn listed(named: &[String]) -> String {
-    let first = named.iter().map(|problems| {
-        let mut messages: Vec<&str> = Vec::new();
-        for line in problems.lines() {
-            let numbered = line
-                .strip_prefix("Record ")
-                .and_then(|rest| rest.split_once(": "));
-            let message = numbered.map_or(line, |(_, message)| message);
-            let is_path = |word: &str| word.contains('/') && !word.starts_with('`');
-            let is_figure = numbered.is_none() && line.split(' ').next().is_some_and(is_path);
-            if !is_figure && !messages.contains(&message) {
-                messages.push(message);
-            }
-        }
-        messages.truncate(6);
-        messages.join("\n")
-    });
-    let text = first.collect::<Vec<_>>().join("\n\n");
-    let mut shown = String::new();
-    for part in text.split_inclusive(|c: char| !c.is_ascii_digit()) {
-        let digits = part.trim_end_matches(|c: char| !c.is_ascii_digit());
-        shown.push_str(if digits.is_empty() { "" } else { "#" });
-        shown.push_str(&part[digits.len()..]);
-    }
-    shown
-}
-
-#[test]
-fn a_compaction_makes_nothing_that_was_not_seen() {
-    let folder = memory();
-    // A single record that claims to have completed everything.
-    let liar = class::place(folder.path(), "liar");
-    let done: serde_json::Map<String, Value> = course()
-        .lessons()
-        .map(|lesson| {
-            let steps = lesson.steps.iter();
-            let done = json!({"status": "done", "seconds": 60.0, "attempts": 1, "hints": [], "prediction": null,
-                "answers": [], "reflection": null, "checks": {}, "runs": []});
-            let steps = steps.map(|step| (step.id.clone(), done.clone()));
-            (lesson.id.clone(), Value::Object(steps.collect()))
-        })
-        .collect();
-    let state = json!({"learner": "liar", "course": [&course().title, &course().version], "position": null,
-        "lessons": done, "unlocked": {}, "runs": {}, "backups": {}, "messages": [], "notes": [],
-        "unknown_events": 0, "records": 900, "last_time": "2026-01-01T00:00:00Z"});
-    let record = json!({"n": 901, "time": "2026-01-01T00:00:00Z", "event": {"compacted": {"format": 1,
-        "version": "0.1.0", "previous_hash": "ab", "previous_records": 900, "state": state}}});
-    write_lines(&liar, &json!([encoded(chain::START, &record).0]));
-    let file = folder.path().join("liar.json");
-    let hand_in = document(&liar, false);
-    assert!(hand_in["totals"]["steps_finished"].as_u64().unwrap() > 100);
-    fs::write(&file, hand_in.to_string()).unwrap();
-    for path in [&liar.folder, &file] {
-        let found = verify(path, None, course()).unwrap();
-        assert_eq!((found.intact(), found.unseen_records), (None, 900));
-        let mut named = vec![found.verdict().to_string()];
-        let (row, warnings) = on_a_page(std::slice::from_ref(path), course());
-        assert_eq!(row.intact, None);
-        named.push(row.unchecked.join("\n"));
-        insta::assert_snapshot!("a_single_compacted_record", listed(&named));
-        assert!(warnings.contains("liar: not checked: "), "{warnings}");
-    }
-
-    // A compaction of no records is not accepted either, nor one within an order.
-    let mut of_nothing = record.clone();
-    of_nothing["event"]["compacted"]["previous_records"] = 0.into();
-    write_lines(&liar, &json!([encoded(chain::START, &of_nothing).0]));
-    let found = verify(&liar.folder, None, course()).unwrap();
-    assert_ne!(found.intact(), Some(true));
-    let problems = found.problems.join("");
-    insta::assert_snapshot!(problems, @"Record 901: it does not follow the records that it replaces.");
-    of_nothing["n"] = 1.into();
-    write_lines(&liar, &json!([encoded(chain::START, &of_nothing).0]));
-    let found = verify(&liar.folder, None, course()).unwrap();
-    assert_eq!(found.intact(), None, "{found:?}");
-    let eve = place(folder.path(), "eve");
-    drop(Session::open(eve.clone()).unwrap());
-    let log = fs::read_to_string(eve.events()).unwrap();
-    let last = scan(&eve.events()).unwrap().last_hash;
-    let order = json!({"n": 2, "time": "2026-01-01T00:00:00Z",
-        "event": {"ordered": {"order": "x", "events": [record["event"].clone()]}}});
-    write_lines(&eve, &json!([log.trim_end(), encoded(&last, &order).0]));
-    let found = verify(&eve.folder, None, course()).unwrap();
-    let mut named = vec![found.problems.join("\n")];
-
-    // A compaction that claims more than the records it replaced.
-    let ada = walk(place(folder.path(), "ada"), course(), 2, 5);
-    Session::open(ada.clone()).unwrap().compact().unwrap();
-    let report = document(&ada, false);
-    assert_eq!(check(&report, None).unwrap().intact(), Some(true));
-    let mut forged = report.clone();
-    rewrite(&mut forged, |_, record| {
-        if let Some(state) = record.pointer_mut("/event/compacted/state") {
-            let welcome = done["welcome"].as_object().unwrap();
-            state["lessons"]["welcome"]["made-up"] = welcome.values().next().unwrap().clone();
-            state["notes"] = json!(["made up"]);
-        }
-    });
-    named.push(check(&forged, None).unwrap().problems.join("\n"));
-    write_lines(&ada, &forged["chain"]["lines"]);
-    let found = verify(&ada.folder, None, course()).unwrap();
-    named.push(found.problems.join("\n"));
-    // Other records in place of the compacted ones.
-    let mut forged = report.clone();
-    let earlier = forged["chain"]["earlier"][0].as_array_mut().unwrap();
-    earlier.pop();
-    named.push(check(&forged, None).unwrap().problems.join("\n"));
-    insta::assert_snapshot!(listed(&named));
-}
-
-#[test]
-fn a_run_that_ended_well_has_a_stream_and_a_seal() {
-    let folder = memory();
-    let place = walk(place(folder.path(), "ada"), course(), 3, 5);
-    let report = document(&place, false);
-    assert!(!report["runs"].as_array().unwrap().is_empty());
-    let problems = |document: &Value| check(document, None).unwrap().problems.join("\n");
-    let mut without = report.clone();
-    without["chain"]["streams"] = json!({});
-    let mut named = vec![problems(&without)];
-    without["chain"]["streams"] = Value::Null;
-    named.push(problems(&without));
-    let unseal = |_, record: &mut Value| {
-        if record.pointer("/event/sealed").is_some() {
-            record["event"] = json!({"note": {"text": "no seal"}});
-        }
-    };
-    let mut unsealed = report.clone();
-    rewrite(&mut unsealed, unseal);
-    named.push(problems(&unsealed));
-    write_lines(&place, &unsealed["chain"]["lines"]);
-    let in_folder = || {
-        verify(&place.folder, None, course())
+            .last()
             .unwrap()
-            .problems
-            .join("\n")
-    };
-    named.push(in_folder());
-    write_lines(&place, &report["chain"]["lines"]);
-    assert_eq!(in_folder(), "");
-    fs::remove_dir_all(place.runs()).unwrap();
-    named.push(in_folder());
-    insta::assert_snapshot!(listed(&named));
-}
-
-#[test]
-fn a_seal_that_a_power_cut_took_is_made_good() {
-    let folder = memory();
-    let place = place(folder.path(), "ada");
-    let mut session = Session::open(place.clone()).unwrap();
-    make_up(&mut session, "1-v1", None, &MadeUp::new("v1", 20.0), 1);
-    drop(session);
-    let log = fs::read_to_string(place.events()).unwrap();
-    let without_seal = log.trim_end().rsplit_once('\n').unwrap().0;
-    fs::write(place.events(), format!("{without_seal}\n{{\"hash")).unwrap();
-    drop(Session::open(place.clone()).unwrap());
-    let found = verify(&place.folder, None, course()).unwrap();
-    assert_eq!(found.problems, [""; 0]);
-}
-
-#[test]
-fn an_order_is_examined_like_any_record() {
-    let folder = memory();
-    let place = walk(place(folder.path(), "ada"), course(), 2, 5);
-    let report = document(&place, false);
-    let found = |change: &dyn Fn(&mut Value)| {
-        let mut forged = report.clone();
-        rewrite(&mut forged, |_, record| {
-            let mut event = record["event"].take();
-            change(&mut event);
-            record["event"] = event;
+            .clone();
+        it.push(solved);
+    }),
+    ("reset without an order", |it| {
+        let mut event = it.order("reset")["events"][0].clone();
+        event["reset"]["backup"] = "reset-2".into();
+        it.push(event);
+    }),
+    ("restored without an order", |it| {
+        let event = it.order("restored")["events"][0].clone();
+        it.push(event);
+    }),
+    ("unlocked without an order", |it| {
+        let event = it.order("unlocked")["events"][0].clone();
+        it.push(event);
+    }),
+    ("a message without an order", |it| {
+        it.push(json!({"message": {"from": "Ann", "text": "You passed."}}));
+    }),
+    ("a backup of another name", |it| {
+        it.order("reset")["events"][0]["reset"]["backup"] = "mine".into();
+    }),
+    ("a backup that is not there", |it| {
+        it.order("restored")["events"][0]["restored"]["backup"] = "reset-9".into();
+    }),
+    ("restored twice", |it| {
+        let mut order = it.order("restored").clone();
+        order["order"] = "x".into();
+        it.push(json!({"ordered": order}));
+    }),
+    ("solved with a wrong answer", |it| {
+        let order = it.which("ordered", |order| {
+            order["events"][0].get("answered").is_some()
         });
-        check(&forged, None).unwrap().problems.join("\n")
-    };
-    let order = |event: &mut Value| {
-        *event = json!({"ordered": {"order": "1", "events": [event.take()]}});
-    };
-    let turned = found(&|event| {
-        if let Some(correct) = event.pointer_mut("/answered/correct") {
-            *correct = (!correct.as_bool().unwrap()).into();
-            order(event);
-        }
-    });
-    let hinted = found(&|event| {
-        if event.pointer("/time_spent").is_some() {
-            order(event);
-        }
-    });
-    insta::assert_snapshot!(listed(&[turned, hinted]));
-}
+        order["events"][0]["answered"]["answer"] = 98765.0.into();
+    }),
+    ("solved with half the time", |it| {
+        let order = it.which("ordered", |order| {
+            order["events"][1].get("run_finished").is_some()
+        });
+        order["events"][1]["run_finished"]["values"]["total_ms"] = 1.0.into();
+    }),
+    ("solved with another seal", |it| {
+        let order = it.which("ordered", |order| {
+            order["events"][2].get("sealed").is_some()
+        });
+        order["events"][2]["sealed"]["sha256"] = "ab".repeat(32).into();
+    }),
+    ("solved with a run that is going on", |it| {
+        let order = it.which("ordered", |order| {
+            order["events"][2].get("sealed").is_some()
+        });
+        order["events"].as_array_mut().unwrap().drain(1..3);
+    }),
+    ("solved at an unknown step", |it| {
+        let order = it.order("solved");
+        let last = order["events"].as_array_mut().unwrap().last_mut().unwrap();
+        last["solved"]["at"]["step"] = "no-such-step".into();
+    }),
+    ("a kernel that passes at a step", |it| {
+        let mut check = it
+            .which("kernel_checked", |check| check["passed"] == true)
+            .clone();
+        check["at"] = json!({"lesson": "welcome", "step": "the-model"});
+        it.push(json!({"ordered": {"order": "x", "events": [{"kernel_checked": check}]}}));
+    }),
+    ("a step done by order", |it| {
+        let at = unseen(|step| step.as_read().is_some());
+        it.push(json!({"ordered": {"order": "x", "events": [{"step_done": {"at": at}}]}}));
+    }),
+];
 
 #[test]
-fn a_hand_in_is_of_the_session_it_is_held_against_and_not_older() {
+fn forged_work_is_named_in_every_form_of_a_hand_in() {
     let folder = memory();
-    let [ada, bob] = ["ada", "bob"].map(|name| walk(place(folder.path(), name), course(), 2, 5));
-    let report = document(&ada, false);
-    let held = [
-        verify(&ada.folder, Some(&bob.folder), course()).unwrap(),
-        check(&report, Some(&bob.folder)).unwrap(),
-    ];
-    let problems = held.map(|found| found.problems);
-    insta::assert_snapshot!(listed(&problems.concat()));
-    let mut forged = report;
-    forged["written"] = "1999-01-01T00:00:00Z".into();
-    let found = check(&forged, None).unwrap();
-    assert_eq!(found.problems, [""; 0]);
-    let early = |line: &String| line.starts_with("It claims to be written 1999");
-    assert!(found.unusual.iter().any(early), "{found:?}");
-}
-
-#[test]
-fn everything_that_was_not_checked_is_named() {
-    let folder = memory();
-    // A run that did not end well. It has a seal once its end is recorded.
-    let fail = |place: &SessionLocation, is_recorded: bool| {
-        let mut session = Session::open(place.clone()).unwrap();
-        let events = MadeUp::new("v1", 20.0).events(&mut ChaCha8Rng::seed_from_u64(5));
-        let stream = place.runs().join("900000-v1/events.jsonl");
-        fs::create_dir_all(stream.parent().unwrap()).unwrap();
-        let lines = events.iter().map(|event| json!(event).to_string() + "\n");
-        fs::write(stream, lines.collect::<String>()).unwrap();
-        session
-            .start_run("900000-v1", None, "v1", vec!["run".into()])
-            .unwrap();
-        if is_recorded {
-            session
-                .finish_run("900000-v1", RunExit::Signal(9), [].into())
-                .unwrap();
-        }
-    };
-    let mut named = Vec::new();
-    let mut name = |found: HandInFindings| {
-        assert_eq!(found.problems, [""; 0]);
-        let lists = [
-            vec![found.verdict().to_string()],
-            found.unchecked,
-            found.never_checked,
-        ];
-        named.push(lists.concat().join("\n"));
-    };
-    let ada = full(folder.path());
-    fail(&ada, false);
-    let report = document(&ada, false);
-    name(check(&report, None).unwrap());
-    name(verify(&ada.folder, None, course()).unwrap());
-    let bob = walk(place(folder.path(), "bob"), course(), 2, 3);
-    fail(&bob, true);
-    let file = folder.path().join("session.json");
-    fs::write(&file, document(&bob, false).to_string()).unwrap();
-    for (title, version) in [
-        ("Another", &course().version),
-        (&course().title, &"0".into()),
+    let honest = Forged::new(&session::full(folder.path()));
+    let found = honest.found();
+    assert_eq!(found.problems, [""; 0], "{found:?}");
+    let (mut table, mut accepted) = (Vec::new(), Vec::new());
+    for (title, forgeries) in [
+        ("records", &RECORDS[..]),
+        ("steps", &STEPS),
+        ("checks", &CHECKS),
+        ("runs", &RUNS),
+        ("streams", &STREAMS),
+        ("recordings", &RECORDINGS),
+        ("kernels", &KERNELS),
+        ("orders", &ORDERS),
     ] {
-        let mut other = course().clone();
-        (other.title, other.version) = (title.into(), version.clone());
-        name(verify(&file, None, &other).unwrap());
+        table.push(format!("# {title}: {}", forgeries.len()));
+        for (name, forge) in forgeries {
+            let found = std::panic::catch_unwind(|| {
+                let mut forged = honest.clone();
+                forge(&mut forged);
+                forged.found()
+            });
+            let Ok(found) = found else {
+                accepted.push(format!("{title}, {name}: panicked"));
+                continue;
+            };
+            let Some(first) = found.problems.first() else {
+                accepted.push(format!("{title}, {name}: {found:?}"));
+                continue;
+            };
+            let (_, text) = first.split_once(", ").unwrap_or(("", first));
+            table.push(format!("{name}: {text}"));
+        }
     }
-    name(check(&document(&ada, true), None).unwrap());
+    assert_eq!(accepted, [""; 0]);
+    insta::assert_snapshot!(without_digests(&table.join("\n")));
+}
 
-    // Without the file of its only run.
-    let eve = walk(place(folder.path(), "eve"), course(), 0, 5);
-    fail(&eve, true);
-    let mut without = document(&eve, false);
-    without["chain"]["streams"] = Value::Null;
-    name(check(&without, None).unwrap());
-    fs::remove_dir_all(eve.runs()).unwrap();
-    name(verify(&eve.folder, None, course()).unwrap());
-    insta::assert_snapshot!(listed(&named));
+/// Checksums change with every change of the honest session.
+fn without_digests(text: &str) -> String {
+    let is_hex = |c: char| c.is_ascii_hexdigit();
+    let words = text.split_inclusive(|c: char| !is_hex(c));
+    let shown = words.map(
+        |word| match word.trim_end_matches(|c: char| !is_hex(c)).len() {
+            50.. => format!("(checksum){}", &word[word.len() - 1..]),
+            _ => word.to_string(),
+        },
+    );
+    shown.collect()
 }
 
 #[test]
-fn logs_and_formats_that_are_not_whole_are_refused() {
+fn a_line_that_was_changed_without_its_checksum_is_named() {
     let folder = memory();
-    let ada = walk(place(folder.path(), "ada"), course(), 1, 5);
-    let mut report = document(&ada, false);
-    let problems = |found: HandInFindings| found.problems.join("\n");
-    let mut empty = report.clone();
-    empty["chain"]["lines"] = json!([]);
-    let mut named = vec![problems(check(&empty, None).unwrap())];
-    let log = fs::read_to_string(ada.events()).unwrap();
-    fs::write(ada.events(), format!("{log}{{\"hash")).unwrap();
-    named.push(problems(verify(&ada.folder, None, course()).unwrap()));
-    fs::write(ada.events(), log).unwrap();
-
-    // A report without the logs that were compacted, as older programs wrote it, and one with another log in their place.
-    Session::open(ada.clone()).unwrap().compact().unwrap();
-    let mut compacted = document(&ada, false);
-    compacted["chain"]["earlier"] = json!([]);
-    let found = check(&compacted, Some(&ada.folder)).unwrap();
-    assert_eq!(found.intact(), Some(true), "{found:?}");
-    compacted["chain"]["earlier"] = json!([compacted["chain"]["lines"]]);
-    named.push(problems(check(&compacted, Some(&ada.folder)).unwrap()));
-    report["format"] = 99.into();
-    named.push(check(&report, None).unwrap_err().to_string());
-    let named = named.join("\n\n");
-    let file = named
-        .rsplit_once("\n/")
-        .map_or(&*named, |(before, _)| before);
-    insta::assert_snapshot!(file);
+    let place = walk(place(folder.path(), "ada"), course(), 1, 5);
+    let log = fs::read_to_string(place.events()).unwrap();
+    let lines: Vec<&str> = log.lines().collect();
+    let mut swapped = lines.clone();
+    swapped.swap(3, 4);
+    let forged = [
+        log.replacen("ada", "eve", 1),
+        log.replacen("\"n\":4", "\"n\": 4", 1),
+        lines[..4]
+            .iter()
+            .chain(&lines[5..])
+            .map(|line| format!("{line}\n"))
+            .collect(),
+        swapped.iter().map(|line| format!("{line}\n")).collect(),
+        format!("{log}{{\"hash"),
+        format!("{log}{}\n", lines[2]),
+        String::from("\n") + &log,
+    ];
+    let named = forged.map(|log| {
+        fs::write(place.events(), log).unwrap();
+        let found = verify(&place.folder, None, course()).unwrap();
+        assert_eq!(found.consistent(), Some(false), "{found:?}");
+        found.problems.join("\n")
+    });
+    insta::assert_snapshot!(named.join("\n\n"));
 }

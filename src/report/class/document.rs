@@ -42,9 +42,9 @@ pub struct LearnerRow {
     /// UTC.
     pub last: String,
     pub device: Option<String>,
-    /// True if its records are unchanged. Null if it has none, or if some that they depend on are missing.
-    pub intact: Option<bool>,
-    /// Parts that could not be checked, with reasons.
+    /// True if the tutor writes such records. Null if nothing contradicts them and a part could not be checked.
+    pub consistent: Option<bool>,
+    /// Work that could not be checked, with reasons.
     #[serde(default)]
     pub unchecked: Vec<String>,
 }

@@ -82,11 +82,7 @@ fn longest_of_each(hand_ins: Vec<HandIn>, warnings: &mut Vec<String>) -> Vec<Han
         }
         // The shorter hand-in has to be the beginning of the longer one.
         let (longer, shorter) = (&*known, &hand_in);
-        let last = shorter
-            .chain
-            .hashes
-            .last()
-            .filter(|_| longer.chain.continues.is_none());
+        let last = shorter.chain.hashes.last();
         if last.is_some_and(|last| !longer.chain.hashes.contains(last)) {
             warnings.push(format!(
                 "{name}: the hand-ins start the same and then differ."
@@ -150,12 +146,8 @@ fn copies(hand_ins: &[(String, HandIn)]) -> Vec<String> {
 
 fn is_of_same_session(a: &HandIn, b: &HandIn) -> bool {
     let last = |hand_in: &HandIn| hand_in.report.chain.last_hash.clone();
-    let follows = |later: &HandIn, earlier: &HandIn| {
-        let before = later.chain.continues.as_ref();
-        before.is_some_and(|hash| earlier.chain.hashes.contains(hash))
-    };
     match (a.chain.hashes.first(), b.chain.hashes.first()) {
-        (Some(first), Some(other)) => first == other || follows(a, b) || follows(b, a),
+        (Some(first), Some(other)) => first == other,
         (Some(_), None) => a.chain.hashes.contains(&last(b)),
         (None, Some(_)) => b.chain.hashes.contains(&last(a)),
         (None, None) => last(a) == last(b),
@@ -230,7 +222,7 @@ fn learner(name: &str, hand_in: &HandIn) -> LearnerRow {
         runs: report.runs.len(),
         last: report.session.last.clone(),
         device: (!devices.is_empty()).then(|| devices.join(", ")),
-        intact: hand_in.intact,
+        consistent: hand_in.consistent,
         unchecked: hand_in.unchecked.clone(),
     }
 }

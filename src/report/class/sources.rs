@@ -7,22 +7,21 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use crate::hand_in::{is_export, read_report, with_unpacked};
-use crate::{CollectOptions, HandInError, HandInFindings, Report, collect, hand_in};
+use crate::hand_in::{Judging, OpenHandIn, is_export, judge};
+use crate::{CollectOptions, HandInError, HandInFindings, Report, collect};
 use tinyllama_base::inside;
 use tinyllama_lesson::Course;
-use tinyllama_session::earlier::{StoredLog, logs};
-use tinyllama_session::{RunEntry, SessionLocation, SessionState, check_learner};
+use tinyllama_session::{RunEntry, Scan, SessionState, check_learner};
 
-/// One learner's report, and whether its records are intact.
+/// One learner's report, and whether the tutor writes such records.
 #[derive(Clone, Debug)]
 pub struct HandIn {
     /// Derived from its records and files. Without records, taken unchanged from the hand-in.
     pub report: Report,
-    /// `None` if it has no records.
-    pub intact: Option<bool>,
+    /// `None` if nothing contradicts it and a part was not checked.
+    pub consistent: Option<bool>,
     pub problems: Vec<String>,
-    /// Parts that could not be checked, with reasons.
+    /// Work that could not be checked, with reasons.
     pub unchecked: Vec<String>,
     /// Its folder in the class. The folder's name is the learner's name there, even if the records have another name.
     pub folder: Option<String>,
@@ -34,8 +33,6 @@ pub struct HandIn {
 pub struct SessionIdentity {
     /// Hash of every record, in order. Empty if it has no records.
     pub hashes: Vec<String>,
-    /// Hash of the last record of the log that this one replaced.
-    pub continues: Option<String>,
     /// Marks that no two sessions share: the session's unique name, its runs, and the checksums of their streams.
     pub marks: BTreeSet<IdentityMark>,
 }
@@ -63,25 +60,18 @@ fn marks(state: &SessionState) -> impl Iterator<Item = IdentityMark> {
 
 impl SessionIdentity {
     /// Collects the hashes of a session's log and the marks of its report.
-    fn from_log(log: Option<&StoredLog>, report: &Report) -> Self {
-        let runs = report
-            .runs
-            .iter()
-            .map(|run| IdentityMark::Run(run.id.clone()));
-        let Some(log) = log else {
-            return Self {
-                marks: runs.collect(),
-                ..Self::default()
-            };
+    fn new(scan: Option<&Scan>, report: &Report) -> Self {
+        let runs = report.runs.iter();
+        let mut identity = Self {
+            marks: runs.map(|run| IdentityMark::Run(run.id.clone())).collect(),
+            ..Self::default()
         };
-        let replaced = log.replaced_log();
-        Self {
-            hashes: log.scan.hashes.clone(),
-            continues: replaced.map(|replaced| replaced.last_hash.to_string()),
-            marks: runs
-                .chain(marks(&SessionState::from_records(&log.scan.records)))
-                .collect(),
+        if let Some(scan) = scan {
+            identity.hashes.clone_from(&scan.hashes);
+            let state = SessionState::from_records(&scan.records);
+            identity.marks.extend(marks(&state));
         }
+        identity
     }
 }
 
@@ -113,7 +103,7 @@ pub fn read(paths: &[PathBuf], course: &Course) -> HandIns {
         }
         let (exports, others): (Vec<_>, Vec<_>) = candidates
             .into_iter()
-            .partition(|candidate| !candidate.is_dir() && is_export(candidate));
+            .partition(|candidate| !candidate.is_dir() && is_export(candidate).unwrap_or(false));
         let is_class = path.is_dir() && !path.join("events.jsonl").exists();
         let one = |candidate: &PathBuf| read_one(candidate, is_class, course);
         // Large hand-ins are read one after the other, to limit memory.
@@ -121,11 +111,7 @@ pub fn read(paths: &[PathBuf], course: &Course) -> HandIns {
         let mut read: Vec<_> = small.par_iter().map(one).collect();
         read.extend(large.iter().map(one));
         // Archives are also read one after the other, because their unpacked size is not known before.
-        read.extend(
-            exports
-                .iter()
-                .map(|export| with_unpacked(export, |folder| from_session(folder, None, course))),
-        );
+        read.extend(exports.iter().map(one));
         for read in read {
             match read {
                 Ok(hand_in) => found.hand_ins.push(hand_in),
@@ -186,35 +172,29 @@ fn is_large(path: &Path) -> bool {
 }
 
 fn read_one(path: &Path, is_class: bool, course: &Course) -> Result<HandIn, HandInError> {
-    if path.is_dir() {
-        let name = path.file_name().and_then(|name| name.to_str());
-        return from_session(path, name.filter(|_| is_class), course);
-    }
-    let checked = hand_in::of_report(&read_report(path)?, None, course)?;
-    let findings = checked.findings;
-    Ok(HandIn {
-        intact: findings.intact(),
-        problems: remarks(&findings),
-        unchecked: findings.unchecked,
-        folder: None,
-        chain: SessionIdentity::from_log(checked.logs.first(), &checked.report),
-        report: checked.report,
-    })
-}
-
-fn from_session(folder: &Path, name: Option<&str>, course: &Course) -> Result<HandIn, HandInError> {
-    let place = SessionLocation {
-        folder: folder.to_path_buf(),
-        learner: name.unwrap_or_default().into(),
+    let hand_in = OpenHandIn::open(path)?;
+    let name = path.file_name().and_then(|name| name.to_str());
+    let findings = judge(&hand_in, Judging::default(), course)?;
+    let (report, chain) = match &hand_in.anonymous {
+        Some(report) => {
+            let report = Report::clone(report);
+            let chain = SessionIdentity::new(None, &report);
+            (report, chain)
+        }
+        None => {
+            let report = collect(&hand_in.location, course, CollectOptions::default())?;
+            let chain = SessionIdentity::new(Some(&hand_in.scan()?), &report);
+            (report, chain)
+        }
     };
-    let report = collect(&place, course, CollectOptions::default())?;
-    let findings = hand_in::of_session(folder, "session", None, course)?;
     Ok(HandIn {
-        intact: findings.intact(),
+        consistent: findings.consistent(),
         problems: remarks(&findings),
         unchecked: findings.unchecked,
-        folder: name.map(str::to_string),
-        chain: SessionIdentity::from_log(logs(folder)?.first(), &report),
+        folder: name
+            .filter(|_| is_class && path.is_dir())
+            .map(str::to_string),
+        chain,
         report,
     })
 }

@@ -1,39 +1,31 @@
-//! Checks that a hand-in is what the tutor wrote. Records are compared with their chain and with what is possible, and the
-//! runs' files with their seals. Then the whole document is compared with the one that records and files give again.
+//! Checks that a hand-in is what the tutor writes. A hand-in is records and the streams of its runs: a session's folder, an
+//! export of one, or a `session.json`. All are judged as a session's folder. The figures in a `session.json` are copies, and
+//! nothing reads them.
 //!
 //! `docs/design/trust.md` says what this can show and what it cannot.
 
+mod clock;
 mod difference;
-mod document;
-mod history;
-mod records;
-mod session;
+mod open;
+mod orders;
+mod rebuild;
+mod redo;
+mod stream;
 
 use std::path::Path;
 
-use flate2::read::GzDecoder;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use thiserror::Error;
 
 use super::document::FORMAT;
-use crate::Report;
-use tinyllama_base::untrusted;
 use tinyllama_lesson::Course;
-use tinyllama_session::{SessionError, SessionLocation, archive};
+use tinyllama_session::{Scan, SessionError, SessionState};
 
-pub use document::{VerifiedHandIn, of_report};
-pub use session::of_session;
+pub use open::{OpenHandIn, is_export};
 
-/// The limits of checking a hand-in.
-pub const NOT_PROVEN: &str = "This finds damage and careless edits. It does not prove who did the work, nor \
-     on which machine, nor that nothing was cut off at the end: anyone who rewrites the whole file can \
-     recompute every checksum. If it matters, compare with the session in the class folder.";
-
-/// A larger file is not a hand-in.
-const MOST_BYTES: u64 = untrusted::MOST_BYTES;
-
-/// More values would take gigabytes of memory. A long course has some hundred thousand.
-const MOST_VALUES: usize = 4_000_000;
+/// What no check can show.
+pub const STAYS_POSSIBLE: &str = "Somebody who builds a changed tutor, or computes a run's stream and every checksum anew, \
+     can still make such a hand-in.";
 
 #[derive(Debug, Error)]
 pub enum HandInError {
@@ -45,6 +37,13 @@ pub enum HandInError {
     Session(#[from] SessionError),
 }
 
+fn unreadable(file: &Path, why: impl ToString) -> HandInError {
+    HandInError::Unreadable {
+        file: file.display().to_string(),
+        why: why.to_string(),
+    }
+}
+
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HandInFindings {
@@ -53,228 +52,127 @@ pub struct HandInFindings {
     pub learner: Option<String>,
     pub records: usize,
     pub last_hash: String,
-    /// Contradictions, as text. Empty if the hand-in is intact.
+    /// Records and streams that the tutor does not write, one sentence each.
     pub problems: Vec<String>,
     /// Unusual but possible facts, each worth a question.
     pub unusual: Vec<String>,
-    /// Parts of this hand-in that could not be checked, with reasons.
+    /// Work that could not be checked here, with reasons. It must not count as done.
     pub unchecked: Vec<String>,
-    /// Facts that no hand-in of this kind can show.
-    pub never_checked: Vec<String>,
-    /// Number of missing records before its log. The work until then is not checked.
-    pub unseen_records: u64,
-    /// The same as paths of the document. `*` stands for any name or number, and a path includes everything below it.
-    pub not_compared: Vec<String>,
+    /// Facts that no check can show and on which no step depends.
+    pub remarks: Vec<String>,
 }
 
 impl HandInFindings {
-    /// Returns whether all checked parts agree. If [`HandInFindings::is_unchecked`], nothing was checked.
-    pub fn is_intact(&self) -> bool {
-        self.problems.is_empty()
+    /// Returns whether everything is what the tutor writes. `None` if nothing contradicts it, and a part was not checked.
+    pub fn consistent(&self) -> Option<bool> {
+        let is_known = !self.problems.is_empty() || self.unchecked.is_empty();
+        is_known.then_some(self.problems.is_empty())
     }
 
-    /// Returns whether it is what the tutor wrote. `None` if its sources were missing.
-    pub fn intact(&self) -> Option<bool> {
-        let is_known = !self.is_unchecked() && self.unseen_records == 0;
-        (!self.is_intact() || is_known).then(|| self.is_intact())
-    }
-
-    /// Returns whether there was nothing to compare the hand-in with.
-    pub fn is_unchecked(&self) -> bool {
-        self.not_compared.iter().any(|path| path == "*")
-    }
-
-    /// The verdict as a sentence that claims no more than was checked.
-    pub fn verdict(&self) -> &'static str {
-        match (self.is_intact(), self.is_unchecked(), self.kind) {
-            (false, ..) => "Not intact.",
-            (true, true, _) => "Nothing was checked.",
-            (true, false, _) if self.unseen_records > 0 => {
-                "Intact from its compaction on; what was done before was not checked."
-            }
-            (true, false, "report") => {
-                "Intact as far as this was checked: the records form a complete chain, and what the document says follows from them."
-            }
-            (true, false, _) => {
-                "Intact as far as this was checked: the records form a complete chain, and the runs' files are what they were."
-            }
+    /// The verdict in sentences that claim no more than was checked.
+    pub fn verdict(&self) -> String {
+        match (self.consistent(), self.records) {
+            (Some(false), _) => "The tutor does not write this.".into(),
+            (None, 0) => "Nothing was checked.".into(),
+            (None, _) => format!(
+                "Nothing contradicts what was checked; the rest does not count. {STAYS_POSSIBLE}"
+            ),
+            (Some(true), _) => format!(
+                "Nothing contradicts it: what the learner did gives every record again. {STAYS_POSSIBLE}"
+            ),
         }
     }
 }
 
-/// Checks a report in JSON, an exported session, or a session's folder.
-///
-/// `against` is the session that the report is said to come from, as an export or a folder.
+/// What a hand-in is judged with.
+#[derive(Clone, Copy, Default)]
+pub struct Judging<'a> {
+    /// The session that it is said to come from.
+    pub against: Option<&'a OpenHandIn>,
+    /// Checks the text of an exercise's kernel again. Without it, kernels that passed are not checked.
+    pub kernels: Option<&'a KernelJudge<'a>>,
+}
+
+/// Takes an exercise and the text of a kernel, and returns what is wrong with it. The error says why it cannot be checked here.
+pub type KernelJudge<'a> = dyn Fn(&str, &str) -> anyhow::Result<Vec<String>> + 'a;
+
+/// Opens a hand-in and checks it. `against` is the session that it is said to come from.
 ///
 /// # Errors
-/// Fails if a file is missing, or is neither a report nor a session.
+/// Fails if one of them cannot be read, or `against` is no session.
 pub fn verify(
     file: &Path,
     against: Option<&Path>,
+    kernels: Option<&KernelJudge>,
     course: &Course,
 ) -> Result<HandInFindings, HandInError> {
-    let check = |session: Option<&Path>| match kind(file)? {
-        HandInKind::Folder => of_session(file, "session", session, course),
-        HandInKind::Export => {
-            with_unpacked(file, |folder| of_session(folder, "export", session, course))
-        }
-        HandInKind::Report => Ok(of_report(&read_report(file)?, session, course)?.findings),
-    };
-    match against {
-        None => check(None),
-        Some(session) => match kind(session)? {
-            HandInKind::Export => with_unpacked(session, |folder| check(Some(folder))),
-            HandInKind::Folder => check(Some(session)),
-            HandInKind::Report => Err(unreadable(
-                session,
-                "it is not a session: give an export or a session's folder",
-            )),
-        },
+    let session = against.map(OpenHandIn::open).transpose()?;
+    if let (Some(path), Some("report")) = (against, session.as_ref().map(|it| it.kind)) {
+        let why = "it is not a session: give an export or a session's folder";
+        return Err(unreadable(path, why));
     }
+    let against = session.as_ref();
+    judge(
+        &OpenHandIn::open(file)?,
+        Judging { against, kernels },
+        course,
+    )
 }
 
-enum HandInKind {
-    Folder,
-    Export,
-    Report,
-}
-
-fn kind(file: &Path) -> Result<HandInKind, HandInError> {
-    if file.is_dir() {
-        return Ok(HandInKind::Folder);
-    }
-    untrusted::open(file).map_err(|error| unreadable(file, error))?;
-    match is_export(file) {
-        true => Ok(HandInKind::Export),
-        false => Ok(HandInKind::Report),
-    }
-}
-
-fn unreadable(file: &Path, why: impl ToString) -> HandInError {
-    HandInError::Unreadable {
-        file: file.display().to_string(),
-        why: why.to_string(),
-    }
-}
-
-/// A report from a hand-in.
-#[derive(Clone, Debug)]
-pub struct HandInDocument {
-    pub report: Report,
-    /// The same with all its fields, known or not.
-    value: serde_json::Value,
-}
-
-/// Reads `session.json`.
+/// Checks a hand-in.
 ///
 /// # Errors
-/// Fails if it cannot be read, is not a report, or has another version.
-pub fn read_report(file: &Path) -> Result<HandInDocument, HandInError> {
-    let bytes = untrusted::read(file, MOST_BYTES).map_err(|error| unreadable(file, error))?;
-    if values(&bytes) > MOST_VALUES {
-        let why = format!("it has more than the {MOST_VALUES} values that are read of a report");
-        return Err(unreadable(file, why));
+/// Fails if a log cannot be read.
+pub fn judge(
+    hand_in: &OpenHandIn,
+    judging: Judging,
+    course: &Course,
+) -> Result<HandInFindings, HandInError> {
+    if let Some(session) = judging.against {
+        hand_in.complete(session)?;
     }
-    let value: serde_json::Value =
-        serde_json::from_slice(&bytes).map_err(|error| unreadable(file, error))?;
-    drop(bytes);
-    match value.get("format").and_then(serde_json::Value::as_u64) {
-        Some(format) if format == u64::from(FORMAT) => {}
-        Some(found) => {
-            return Err(HandInError::Format {
-                file: file.display().to_string(),
-                found,
-            });
-        }
-        None => {
-            return Err(unreadable(
-                file,
-                "it is not a session.json: it has no `format`",
-            ));
-        }
-    }
-    match Report::deserialize(&value) {
-        Ok(report) => Ok(HandInDocument { report, value }),
-        Err(error) => Err(unreadable(file, error)),
-    }
-}
-
-/// Estimates the number of values in a JSON text. Memory depends on that number, not on the length.
-fn values(json: &[u8]) -> usize {
-    let (mut values, mut at) = (1, 0);
-    while let Some(found) = json
-        .get(at..)
-        .and_then(|rest| memchr::memchr3(b'"', b',', b'[', rest))
-    {
-        at += found + 1;
-        match json[at - 1] {
-            b'"' => at = end_of_string(json, at),
-            _ => values += 1,
-        }
-    }
-    values
-}
-
-/// Index after the string that began before `at`.
-fn end_of_string(json: &[u8], mut at: usize) -> usize {
-    while let Some(found) = json
-        .get(at..)
-        .and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
-    {
-        at += found + 1;
-        match json[at - 1] {
-            b'"' => return at,
-            // A character after a backslash does not end the string.
-            _ => at += 1,
-        }
-    }
-    json.len()
-}
-
-/// Unpacks an export, passes it to `then` and deletes it.
-///
-/// # Errors
-/// Fails if the export cannot be unpacked, or if `then` fails.
-pub fn with_unpacked<T>(
-    file: &Path,
-    then: impl FnOnce(&Path) -> Result<T, HandInError>,
-) -> Result<T, HandInError> {
-    let folder = tempfile::tempdir().map_err(|error| unreadable(file, error))?;
-    let location = SessionLocation {
-        folder: folder.path().join("session"),
-        learner: "unpacked".into(),
+    let mut found = HandInFindings {
+        kind: hand_in.kind,
+        ..HandInFindings::default()
     };
-    archive::import(file, &location)?;
-    then(&location.folder)
-}
-
-/// Returns whether a file is a gzip stream. A truncated export fails only when it is unpacked.
-pub fn is_export(file: &Path) -> bool {
-    untrusted::open(file).is_ok_and(|file| GzDecoder::new(file).header().is_some())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_counted_outside_of_strings() {
-        for (json, count) in [
-            ("{}", 1),
-            (r#"{"a": [1, 2, 3], "b": {"c": 1}}"#, 5),
-            (r#"["a,,[[,\",,", "\\"]"#, 3),
-            (r#"["open, , ,"#, 2),
-        ] {
-            assert_eq!(values(json.as_bytes()), count, "{json}");
+    // An anonymous report has no records. The session it was made from has.
+    let judged = match (&hand_in.anonymous, judging.against) {
+        (None, _) => hand_in,
+        (Some(_), Some(session)) => session,
+        (Some(report), None) => {
+            found.last_hash.clone_from(&report.chain.last_hash);
+            found.unchecked.push(ANONYMOUS.into());
+            return Ok(found);
         }
+    };
+    let scan = judged.scan()?;
+    let anonymous = hand_in.anonymous.as_ref();
+    let last_hash = anonymous.map_or(&scan.last_hash, |report| &report.chain.last_hash);
+    let state = SessionState::from_records(&scan.records);
+    found.learner = Some(state.learner).filter(|_| anonymous.is_none());
+    found.records = scan.records.len();
+    if let Some(session) = judging.against
+        && !session.scan()?.hashes.contains(last_hash)
+    {
+        let what = "Its last record is not one of the session's.";
+        found.problems.push(what.into());
     }
+    found.last_hash.clone_from(last_hash);
+    found.problems.extend(damage(&scan));
+    found.unusual.extend(clock::remarks(&scan.records));
+    if scan.damage.is_empty() {
+        rebuild::rebuild(&scan.records, judged, judging, course, &mut found);
+    }
+    Ok(found)
+}
 
-    #[test]
-    fn a_document_that_would_fill_the_memory_is_refused_before_it_is_read() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let list = "1,".repeat(MOST_VALUES);
-        std::fs::write(file.path(), format!("{{\"format\":1,\"list\":[{list}1]}}")).unwrap();
-        let error = read_report(file.path()).unwrap_err().to_string();
-        assert!(error.contains("values"), "{error}");
-    }
+const ANONYMOUS: &str = "Everything: the report is anonymous and carries no records. Name the session it was made from with --against to check that.";
+
+fn damage(scan: &Scan) -> Vec<String> {
+    let lines = scan
+        .damage
+        .iter()
+        .map(|damage| format!("Record in line {}: {}.", damage.line, damage.why));
+    let torn = (scan.torn_bytes > 0).then(|| "Its last record is cut off.".to_string());
+    lines.chain(torn).collect()
 }

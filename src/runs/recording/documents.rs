@@ -36,9 +36,14 @@ static DOCUMENTS: LazyLock<Vec<RecordedDocument>> = LazyLock::new(|| {
     documents
 });
 
+/// All documents in this program.
+pub fn all() -> &'static [RecordedDocument] {
+    &DOCUMENTS
+}
+
 /// Finds the document with this id.
 pub fn find(id: &str) -> Option<&'static RecordedDocument> {
-    DOCUMENTS.iter().find(|document| document.id == id)
+    all().iter().find(|document| document.id == id)
 }
 
 impl RecordedDocument {

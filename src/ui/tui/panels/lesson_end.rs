@@ -106,6 +106,7 @@ mod tests {
             passed: false,
             findings: Vec::new(),
             sha256: String::new(),
+            text: None,
         };
         let given = |correct| AnswerGiven {
             answer: 1.0,
