@@ -1,6 +1,6 @@
 //! Shared basics: tables, units, statistics, files, the locale, facts about a machine, untrusted text.
 //!
-//! Nothing here knows about runs, lessons or terminals. The main types are [`TextTable`] and [`TableColumns`] for tables,
+//! Nothing here knows about runs or lessons. The main types are [`TextTable`] and [`TableColumns`] for tables,
 //! [`Series`] and [`Interval`] for measurements, [`DeviceFacts`] for a device, and [`plain`] for text that others
 //! wrote.
 //!
@@ -31,6 +31,7 @@ pub mod roofline;
 pub mod safe_path;
 pub mod statistics;
 pub mod table;
+pub mod terminal;
 pub mod tutor_log;
 pub mod units;
 pub mod untrusted;

@@ -387,12 +387,13 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     untrusted::read_from(open(path)?, most)
 }
 
-/// Reads a JSON document.
+/// Reads a JSON document, also with a byte order mark.
 ///
 /// # Errors
 /// As [`read`], and if the content is not such a document.
 pub fn read_json<T: DeserializeOwned>(path: &Path, most: u64) -> io::Result<T> {
-    Ok(serde_json::from_slice(&read(path, most)?)?)
+    let bytes = read(path, most)?;
+    Ok(serde_json::from_slice(untrusted::without_mark(&bytes))?)
 }
 
 /// Resolves the links in a path that the user typed, if others made one of them: what a user names is meant.

@@ -71,25 +71,25 @@ fn too_large(most: u64) -> io::Error {
     io::Error::new(ErrorKind::FileTooLarge, why)
 }
 
-/// Reads a file as text and replaces invalid UTF-8.
+/// Reads a file as text, without a byte order mark, and replaces invalid UTF-8.
 ///
 /// # Errors
 /// As [`read`].
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
-    Ok(String::from_utf8_lossy(&read(path, most)?).into_owned())
+    Ok(String::from_utf8_lossy(without_mark(&read(path, most)?)).into_owned())
 }
 
-/// Reads a JSON document. serde_json's limit on nesting applies.
+/// Leaves out the byte order mark with which some editors begin a file.
+pub fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
+/// Reads a JSON document, also with a byte order mark. serde_json's limit on nesting applies.
 ///
 /// # Errors
 /// As [`read`], and if the content is not such a document.
 pub fn read_json<T: DeserializeOwned>(path: &Path, most: u64) -> io::Result<T> {
     Ok(serde_json::from_slice(without_mark(&read(path, most)?))?)
-}
-
-/// Text without the byte order mark that some editors put before it.
-pub fn without_mark(bytes: &[u8]) -> &[u8] {
-    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
 /// Iterates over a file's lines as bytes, each with its newline if it has one. [`LONGEST_LINE`] limits their length.
@@ -209,6 +209,10 @@ pub struct PlainWriter<W>(pub W);
 
 impl<W: io::Write> io::Write for PlainWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.iter().all(|byte| matches!(byte, b'\n' | b' '..=b'~')) {
+            self.0.write_all(bytes)?;
+            return Ok(bytes.len());
+        }
         let text = plain_lines(&String::from_utf8_lossy(bytes));
         self.0.write_all(text.as_bytes())?;
         Ok(bytes.len())
@@ -217,6 +221,22 @@ impl<W: io::Write> io::Write for PlainWriter<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }
+}
+
+/// Escapes what a terminal could obey in JSON text. Such characters only stand in its strings, so the document means the
+/// same.
+pub fn plain_json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut units = [0; 2];
+    for c in text.chars() {
+        match c != '\n' && (c.is_control() || is_hidden(c)) {
+            true => c.encode_utf16(&mut units).iter().for_each(|unit| {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }),
+            false => out.push(c),
+        }
+    }
+    out
 }
 
 /// Escapes text for Markdown: the result is on one line and contains no table, HTML or emphasis.
@@ -278,6 +298,17 @@ mod tests {
         assert_eq!(plain(evil), "a^[]52;c;x^G<U+009B>8m  b<U+202E>^?");
         assert_eq!(plain_lines("a\u{1b}[8m\n\tb\u{2028}"), "a^[[8m\n b<U+2028>");
         assert_eq!(code("a`b\u{1b}"), "`a'b^[`");
+        let value = serde_json::json!({ "a\u{9b}": "\u{1b}\u{202e}\u{e0041}\u{7f} \u{e9}" });
+        let text = plain_json(&serde_json::to_string_pretty(&value).unwrap());
+        assert!(
+            text.chars()
+                .all(|c| c == '\n' || !(c.is_control() || is_hidden(c))),
+            "{text}"
+        );
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
+            value
+        );
         for c in [
             '\u{ad}',
             '\u{61c}',
@@ -328,6 +359,10 @@ mod tests {
         std::fs::write(&file, "four\n\u{e9}").unwrap();
         assert_eq!(read(&file, 7).unwrap().len(), 7);
         assert_eq!(read(&file, 6).unwrap_err().kind(), ErrorKind::FileTooLarge);
+        std::fs::write(&file, "\u{feff}[1]").unwrap();
+        assert_eq!(read_text(&file, 7).unwrap(), "[1]");
+        assert_eq!(read_json::<Vec<u8>>(&file, 7).unwrap(), [1]);
+        std::fs::write(&file, "four\n\u{e9}").unwrap();
         let (mut lines, mut line) = (BoundedLines::new(open(&file).unwrap()), Vec::new());
         let mut read = || {
             lines

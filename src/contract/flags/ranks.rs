@@ -5,14 +5,12 @@ use clap::Args;
 
 use super::switches::Switch;
 use crate::BackendChoice;
+use crate::bounds;
 use crate::flags::UsageError;
 use crate::targets::{Target, v4};
 use crate::{Gemm, TrainingOptions};
 
 const MEBI: f64 = (1 << 20) as f64;
-
-/// Upper limit for the number of processes. A larger number is a typing mistake.
-const MAX_GPUS: usize = 1024;
 
 /// How GPUs share a batch, and when their gradients are summed.
 #[derive(Clone, Debug, Args)]
@@ -20,26 +18,20 @@ const MAX_GPUS: usize = 1024;
 pub struct RankArgs {
     /// v4: train on this many GPUs with one process each; every GPU gets a share of the batch, and --batch-size is
     /// the total
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = bounds::GPUS)]
     pub gpus: Option<usize>,
     /// Samples per step on each GPU, instead of --batch-size
-    #[arg(long, value_name = "N", requires = "gpus")]
+    #[arg(long, value_name = "N", requires = "gpus", value_parser = bounds::BATCH)]
     pub batch_per_gpu: Option<usize>,
     /// Sum gradients over the GPUs during the backward pass; off: after it
     #[arg(long, value_enum, value_name = "SWITCH", default_value = "on")]
     pub overlap: Switch,
     /// Minimum MiB of gradients in one sum
-    #[arg(long, value_name = "MIB", default_value = "16", value_parser = mebibytes)]
+    #[arg(long, value_name = "MIB", default_value = "16", value_parser = bounds::BUCKET)]
     pub bucket_mb: f64,
     /// Compare gradients over all GPUs with those of one GPU before the first step
     #[arg(long, value_enum, value_name = "SWITCH", default_value = "on")]
     pub check_ranks: Switch,
-}
-
-fn mebibytes(text: &str) -> Result<f64, String> {
-    let size = text.parse().ok();
-    let size = size.filter(|size: &f64| size.is_finite() && *size > 0.0);
-    size.ok_or_else(|| "expected MiB above 0, such as 16".into())
 }
 
 impl RankArgs {
@@ -61,11 +53,6 @@ impl RankArgs {
             return Ok(options);
         };
         let refuse = |why: String| bail!(UsageError(why));
-        if gpus == 0 || gpus > MAX_GPUS {
-            return refuse(format!(
-                "--gpus {gpus}: at least one GPU has to train, and at most {MAX_GPUS}"
-            ));
-        }
         if let Some(each) = self.batch_per_gpu {
             options.config.batch_size = each.saturating_mul(gpus);
             options.config.validate()?;

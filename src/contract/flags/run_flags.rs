@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use clap::{ArgGroup, Args};
 
 use crate::TrainingOptions;
+use crate::bounds;
 use crate::flags::{RankArgs, TrainingArgs, UsageError};
 use crate::targets::Target;
 
@@ -26,7 +27,7 @@ pub struct RunFlags {
     #[arg(long)]
     pub diagnose: bool,
     /// Time every kernel in this many extra steps
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = bounds::PROFILED_STEPS)]
     pub profile_steps: usize,
     /// Write the profile pass as a Chrome/Perfetto trace
     #[arg(long, value_name = "FILE")]
@@ -35,7 +36,7 @@ pub struct RunFlags {
     #[arg(long)]
     pub flops: bool,
     /// Let the trained model continue the text by this many bytes
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "data")]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "data", value_parser = bounds::SAMPLE)]
     pub sample: usize,
     /// Print one JSON object per line while the run goes on
     #[arg(long, group = "output")]

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::switches::{Switch, Switches};
 use crate::BackendChoice;
+use crate::bounds;
 use crate::flags::UsageError;
 use crate::model::{ConfigError, ModelConfig, Preset};
 use crate::targets::Target;
@@ -68,13 +69,13 @@ pub struct TrainingArgs {
     pub vocab: Option<usize>,
 
     /// Steps that count in the summary
-    #[arg(long, value_name = "N", default_value_t = USUAL_STEPS)]
+    #[arg(long, value_name = "N", default_value_t = USUAL_STEPS, value_parser = bounds::STEPS)]
     pub num_steps: usize,
     /// Steps before the counted ones
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = bounds::WARMUP)]
     pub warmup: usize,
     /// AdamW's learning rate
-    #[arg(long, value_name = "RATE", default_value_t = 3e-4)]
+    #[arg(long, value_name = "RATE", default_value_t = 3e-4, value_parser = bounds::LEARNING_RATE)]
     pub learning_rate: f64,
     /// Seed for initial weights and data
     #[arg(long, value_name = "N", default_value_t = 42)]
@@ -151,17 +152,6 @@ impl TrainingArgs {
     /// # Errors
     /// If flags contradict each other.
     pub fn options_of_any(&self, target: Target) -> Result<TrainingOptions> {
-        if !(self.learning_rate.is_finite() && self.learning_rate > 0.0) {
-            bail!(UsageError(format!(
-                "--learning-rate {} has to be a positive number",
-                self.learning_rate
-            )));
-        }
-        if self.num_steps == 0 {
-            bail!(UsageError(
-                "--num-steps is 0: at least one step has to be counted".into()
-            ));
-        }
         let timing = match self.switches.fix {
             Some(fix) => fix.apply_to(target.recipe, target.timing).1,
             None => target.timing,

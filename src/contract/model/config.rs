@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::bounds::{self, Bounds};
 use tinyllama_base::named;
 use tinyllama_base::units::human_bytes;
 
@@ -147,18 +148,17 @@ impl ModelConfig {
 
     /// Checks every size, then their combination.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        // With larger sizes, a product of two of them would not fit the 32-bit indices of GPU kernels.
-        let bounds = [
-            ("--vocab", self.vocabulary, 2, 1 << 20),
-            ("--hidden", self.hidden, 2, 1 << 16),
-            ("--layers", self.layers, 1, 1 << 10),
-            ("--heads", self.heads, 1, 1 << 10),
-            ("--kv-heads", self.kv_heads, 1, 1 << 10),
-            ("--ffn", self.ffn, 1, 1 << 18),
-            ("--seq-len", self.sequence_length, 1, 1 << 17),
-            ("--batch-size", self.batch_size, 1, 1 << 16),
+        let sizes = [
+            ("--vocab", self.vocabulary, bounds::VOCABULARY),
+            ("--hidden", self.hidden, bounds::HIDDEN),
+            ("--layers", self.layers, bounds::LAYERS),
+            ("--heads", self.heads, bounds::HEADS),
+            ("--kv-heads", self.kv_heads, bounds::HEADS),
+            ("--ffn", self.ffn, bounds::FFN),
+            ("--seq-len", self.sequence_length, bounds::SEQUENCE),
+            ("--batch-size", self.batch_size, bounds::BATCH),
         ];
-        for (flag, value, least, most) in bounds {
+        for (flag, value, Bounds { least, most }) in sizes {
             if value < least {
                 return Err(ConfigError::TooSmall { flag, value, least });
             }
