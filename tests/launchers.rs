@@ -1,11 +1,11 @@
-//! Tests runs on other machines through a simulated `ssh`, a local shell with connections that break. Also tests
-//! which files may choose a launcher. `tests/slurm/check` does the same with a real scheduler and a real sshd.
+//! Tests runs in other places: behind a command, and as steps of Slurm through a simulated `srun`. Also tests which files
+//! may choose a launcher. `tests/slurm/check` does the same with a real scheduler.
 
 mod common;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -15,20 +15,35 @@ use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tinyllama-tutor");
 
-/// A machine whose `ssh` executes `script`. `$line` is the command line for the remote shell.
+/// A machine with programs of its own in front of the others.
 struct Machine(TempDir);
 
 impl Machine {
-    fn with_ssh(script: &str) -> Self {
-        let home = tempfile::tempdir().unwrap();
-        let ssh = home.path().join("ssh");
-        let text = format!(
-            "#!/bin/sh\nhere={}\nfor line; do :; done\n{script}\n",
-            home.path().display()
+    fn new() -> Self {
+        Machine(tempfile::tempdir().unwrap())
+    }
+
+    /// A machine inside job 7 of Slurm, whose `srun` executes `script`. Its flags are gone by then.
+    fn with_srun(script: &str) -> Self {
+        let machine = Machine::new();
+        let here = machine.0.path().display().to_string();
+        let begins = format!(
+            "here='{here}'\nwhile :; do case $1 in --job-name=*) echo \"7.0|${{1#*=}}\" >\"$here/steps\";; --*) ;; *) break;; esac; shift; done"
         );
-        fs::write(&ssh, text).unwrap();
-        fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
-        Machine(home)
+        machine.has_program("srun", &format!("{begins}\n{script}"));
+        let of_steps = format!(
+            "case \"$*\" in *--steps*) cat '{here}/steps';; *) echo 'RUNNING|0|None';; esac"
+        );
+        machine.has_program("squeue", &of_steps);
+        machine.has_program("scancel", &format!("kill -TERM $(cat '{here}/task')"));
+        machine
+    }
+
+    fn has_program(&self, name: &str, script: &str) -> PathBuf {
+        let path = self.0.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
     }
 
     fn command(&self) -> Command {
@@ -40,21 +55,16 @@ impl Machine {
         command
     }
 
-    fn command_through(&self, words: &[&str]) -> Command {
+    /// A run as a step of the job.
+    fn step(&self, flags: &[&str]) -> Command {
         let mut command = self.command();
         command
-            .args([
-                "launch",
-                "near",
-                r#"--launcher={"to":{"ssh":"node"}}"#,
-                "--",
-            ])
-            .args(words);
+            .env("SLURM_JOB_ID", "7")
+            .args(["launch", "step", r#"--launcher={"to":"slurm"}"#, "--"])
+            .args([PROGRAM, "run", "v1", "--events"])
+            .args(SMALL)
+            .args(flags);
         command
-    }
-
-    fn run(&self, flags: &[&str]) -> Command {
-        self.command_through(&[&[PROGRAM, "run", "v1", "--events"], SMALL, flags].concat())
     }
 }
 
@@ -84,63 +94,23 @@ fn assert_whole(events: &[Value], steps: u64) {
 }
 
 #[test]
-fn a_run_on_another_machine_is_told_as_if_it_were_made_here() {
-    let machine = Machine::with_ssh("exec sh -c \"$line\"");
-    let output = machine.run(&["--num-steps=3"]).output().unwrap();
+fn a_step_is_told_as_if_it_were_made_here() {
+    let machine = Machine::with_srun("sleep 1; exec \"$@\"");
+    let output = machine.step(&["--num-steps=3"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let events = events(&output);
     assert_whole(&events, 6);
     assert_eq!(events[0]["phase"], "queue");
-    assert!(events_of(&events, "hello").next().unwrap()["node"].is_string());
-    // No files of the run remain.
-    let left = fs::read_dir(machine.0.path().join("state/tinyllama-tutor/launched")).unwrap();
-    assert_eq!(left.count(), 0);
-}
-
-#[test]
-fn a_connection_that_breaks_twice_costs_no_line_of_the_run() {
-    let machine = Machine::with_ssh(
-        "n=$(ls $here/cut.* 2>/dev/null | wc -l); touch $here/cut.$n\n\
-         case $n in 0|1) sh -c \"$line\" | head -c 2500; exit 255;; *) exec sh -c \"$line\";; esac",
-    );
-    let output = machine.run(&["--num-steps=30"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let events = events(&output);
-    assert_whole(&events, 33);
-    let broken = events_of(&events, "phase")
-        .filter(|phase| phase["message"].as_str().unwrap().contains("broke"));
-    assert_eq!(broken.count(), 2);
-}
-
-#[test]
-fn words_reach_the_other_machine_as_they_are() {
-    let machine = Machine::with_ssh("cd $here && exec sh -c \"$line\"");
-    let hostile = [
-        "a b",
-        "it's",
-        "\"",
-        "$(touch hacked)",
-        "`touch hacked`",
-        ";touch hacked",
-        "",
-        "-n",
-        "~",
-        "*",
-    ];
-    let words = [&["sh", "-c", "printf '%s\\n' \"$@\"", "-"], &hostile[..]].concat();
-    let output = machine.command_through(&words).output().unwrap();
-    let said = stdout(&output);
-    let lines: Vec<&str> = said
-        .lines()
-        .filter(|line| !line.starts_with("{\"t\""))
-        .collect();
-    assert_eq!(lines, hostile);
-    assert!(!machine.0.path().join("hacked").exists());
+    let first = events[1]["t"].as_f64().unwrap();
+    assert!(first > 1.0, "times count from the launch: {first}");
 }
 
 #[test]
 fn a_learners_kernel_is_timed_where_the_gpu_is() {
-    let machine = Machine::with_ssh(r#"echo "$line" >>"$here/asked"; exec sh -c "$line""#);
+    let machine = Machine::new();
+    let asked = machine.0.path().join("asked");
+    let script = format!("echo \"$*\" >>'{}'; exec \"$@\"", asked.display());
+    let place = machine.has_program("place", &script);
     let file = machine.0.path().join("it's mine.hip");
     fs::copy("kernels/workbench/01-elementwise/solution.hip", &file).unwrap();
     for words in [
@@ -152,13 +122,14 @@ fn a_learners_kernel_is_timed_where_the_gpu_is() {
             .current_dir(machine.0.path())
             .arg("workbench")
             .args(words)
-            .args(["--file", "it's mine.hip", "--launcher", "ssh:node"])
+            .args(["--file", "it's mine.hip", "--launcher"])
+            .arg(&place)
             .output()
             .unwrap();
-        // The other machine has no GPU either. Its message and exit status come back.
+        // The other place has no GPU either. Its message and exit status come back.
         assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
         assert!(stderr(&output).contains("GPU"), "{}", stderr(&output));
-        let asked = fs::read_to_string(machine.0.path().join("asked")).unwrap();
+        let asked = fs::read_to_string(&asked).unwrap();
         assert!(asked.contains("--launcher=local"), "{asked}");
         assert!(
             asked.contains(words[0]) && asked.contains("mine.hip"),
@@ -169,7 +140,7 @@ fn a_learners_kernel_is_timed_where_the_gpu_is() {
 
 #[test]
 fn a_launcher_that_is_not_there_is_named_with_what_to_do() {
-    let machine = Machine::with_ssh("");
+    let machine = Machine::new();
     let kernel = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/kernels/workbench/01-elementwise/solution.hip"
@@ -198,23 +169,28 @@ fn a_launcher_that_is_not_there_is_named_with_what_to_do() {
 fn the_reason_why_a_run_does_not_start_is_explained() {
     for (script, says) in [
         (
-            "echo 'me@node: Permission denied (publickey).' >&2; exit 255",
-            "does not let you log in",
+            "echo 'srun: error: Node failure on n1' >&2; exit 0",
+            "the node failed",
         ),
         (
-            "echo 'ssh: connect to host node port 22: Connection refused' >&2; exit 255",
-            "does not answer",
+            "echo 'srun: error: Unable to create step for job 7: Invalid generic resource (gres) specification' >&2; exit 1",
+            "no node of the partition",
         ),
         (
-            "echo 'sh: 1: /no/tutor: not found' >&2; exit 127",
+            "echo 'slurmstepd: error: execve(): /no/tutor: No such file or directory' >&2\n\
+             echo 'srun: error: n1: task 0: Exited with exit code 2' >&2; exit 2",
             "this program is not on",
         ),
+        (
+            "echo 'srun: error: nothing known' >&2; exit 1",
+            "nothing known",
+        ),
     ] {
-        let output = Machine::with_ssh(script)
-            .run(&["--num-steps=3"])
+        let output = Machine::with_srun(script)
+            .step(&["--num-steps=3"])
             .output()
             .unwrap();
-        assert_eq!(output.status.code(), Some(3));
+        assert_eq!(output.status.code(), Some(3), "{script}");
         let events = events(&output);
         let last = events.last().unwrap();
         assert_eq!(
@@ -224,6 +200,19 @@ fn the_reason_why_a_run_does_not_start_is_explained() {
         assert!(last["message"].as_str().unwrap().contains(says), "{last}");
         assert!(!last["remedy"].as_str().unwrap().is_empty());
     }
+}
+
+/// A message of the program that looks like one of Slurm's is not taken for one.
+#[test]
+fn a_run_that_fails_by_itself_keeps_its_status() {
+    let machine = Machine::with_srun(
+        "\"$@\"; status=$?; echo 'no such file or directory' >&2\n\
+         echo \"srun: error: n1: task 0: Exited with exit code $status\" >&2; exit $status",
+    );
+    let output = machine.step(&["--num-steps=0"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let events = events(&output);
+    assert_eq!(events_of(&events, "error").count(), 0, "{events:?}");
 }
 
 /// Waits for a step in a child's output so far.
@@ -242,9 +231,9 @@ fn terminate(child: &Child) {
 
 #[test]
 fn an_end_that_is_asked_for_reaches_the_run_which_sums_up() {
-    let machine = Machine::with_ssh("exec sh -c \"$line\"");
+    let machine = Machine::with_srun("echo $$ >\"$here/task\"; exec \"$@\"");
     let said = machine.0.path().join("said");
-    let mut command = machine.run(&["--num-steps=1000000"]);
+    let mut command = machine.step(&["--num-steps=1000000"]);
     let mut child = command
         .stdout(fs::File::create(&said).unwrap())
         .stderr(Stdio::null())
@@ -272,7 +261,7 @@ fn doctor(machine: &Machine, class: &Path) -> Output {
 
 #[test]
 fn doctor_says_whether_a_class_folder_keeps_learners_apart() {
-    let machine = Machine::with_ssh("exit 1");
+    let machine = Machine::new();
     let class = machine.0.path().join("class");
     assert!(stdout(&doctor(&machine, &class)).contains("there is no such folder"));
     fs::create_dir(&class).unwrap();
@@ -285,18 +274,18 @@ fn doctor_says_whether_a_class_folder_keeps_learners_apart() {
 
 #[test]
 fn doctor_says_who_chose_and_shows_both_machines() {
-    let machine = Machine::with_ssh("exec sh -c \"$line\"");
+    let machine = Machine::new();
     let class = machine.0.path().join("class; touch hacked");
     fs::create_dir(&class).unwrap();
     let site = class.join(".site.toml");
-    fs::write(&site, "launcher = \"ssh:node\"\n").unwrap();
+    fs::write(&site, "launcher = \"env MARK=here\"\n").unwrap();
     fs::set_permissions(&site, fs::Permissions::from_mode(0o644)).unwrap();
     let output = doctor(&machine, &class);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let chosen =
         |text: &str| line_with("Runs are", text).replace(&*class.to_string_lossy(), "[class]");
-    insta::assert_snapshot!(chosen(&text), @"Runs are made by ssh:node: [class]/.site.toml says so.");
+    insta::assert_snapshot!(chosen(&text), @"Runs are made by env 'MARK=here': [class]/.site.toml says so.");
     assert!(text.contains("here") && text.contains("there"), "{text}");
     // The user's flag overrides the site file.
     let output = machine
@@ -327,7 +316,7 @@ fn doctor_says_who_chose_and_shows_both_machines() {
 
 #[test]
 fn a_sites_launcher_is_shown_once_and_needs_consent_if_it_is_anothers() {
-    let machine = Machine::with_ssh("exec sh -c \"$line\"");
+    let machine = Machine::new();
     let class = machine.0.path().join("class");
     fs::create_dir(&class).unwrap();
     let site = class.join(".site.toml");
@@ -365,14 +354,12 @@ fn a_sites_launcher_is_shown_once_and_needs_consent_if_it_is_anothers() {
 
 /// A launcher command that notes every run and fails once for the second size.
 fn unlucky(machine: &Machine) -> Command {
-    let place = machine.0.path().join("a place");
     let text = format!(
-        "#!/bin/sh\ncd '{}'\necho \"$*\" >> made\ncase \"$*\" in *--seq-len=16*) [ -e unlucky ] || {{ touch unlucky; exit 1; }};; esac\n\
-         TINYLLAMA_NODE=\"n$(wc -l < made)\" exec \"$@\"\n",
+        "cd '{}'\necho \"$*\" >> made\ncase \"$*\" in *--seq-len=16*) [ -e unlucky ] || {{ touch unlucky; exit 1; }};; esac\n\
+         TINYLLAMA_NODE=\"n$(wc -l < made)\" exec \"$@\"",
         machine.0.path().display()
     );
-    fs::write(&place, text).unwrap();
-    fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
+    let place = machine.has_program("a place", &text);
     let mut command = machine.command();
     command
         .args([
@@ -395,7 +382,7 @@ fn unlucky(machine: &Machine) -> Command {
 
 #[test]
 fn a_series_goes_on_where_it_failed_and_says_that_its_runs_are_of_several_nodes() {
-    let machine = Machine::with_ssh("");
+    let machine = Machine::new();
     let made = || {
         fs::read_to_string(machine.0.path().join("made"))
             .unwrap()
@@ -436,8 +423,8 @@ fn a_series_goes_on_where_it_failed_and_says_that_its_runs_are_of_several_nodes(
 
 #[test]
 fn runs_at_a_time_on_one_machine_are_refused() {
-    let machine = Machine::with_ssh("exit 1");
-    for place in ["local", "ssh:node"] {
+    let machine = Machine::new();
+    for place in ["local", "slurm"] {
         let output = machine
             .command()
             .args(["scale", "v1", "--jobs=2", "--launcher", place])

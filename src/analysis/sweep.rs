@@ -1,4 +1,4 @@
-//! Makes several runs of a series at a time, each in a place that the launcher provides. Finished runs are recorded until
+//! Makes several runs of a series at a time, each behind the launcher's command. Finished runs are recorded until
 //! all are done, so an interrupted series continues. A run that lost its place is made again.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -16,7 +16,7 @@ use super::runner::{FailedRun, MeasuredRun, RunFailure, RunVariant, Runner};
 use tinyllama_base::file::{create_private, replace};
 use tinyllama_base::untrusted;
 use tinyllama_contract::event::FailureCode;
-use tinyllama_runs::{EndedRun, Processes, RunExit, RunStart};
+use tinyllama_runs::{EndedRun, Processes, RunExit};
 
 /// How often a run is started if it loses its place.
 const ATTEMPTS: usize = 3;
@@ -81,17 +81,18 @@ pub fn make(
     let left: Vec<usize> = (0..pieces.len())
         .filter(|at| !outcomes.contains_key(at))
         .collect();
-    let specs: Vec<_> = left.iter().map(|at| &pieces[*at].spec).collect();
-    let starts = runner.launcher.start_several(&specs, at_once)?;
-    let todo: Vec<(usize, RunStart)> = left.into_iter().zip(starts).collect();
+    runner
+        .launcher
+        .check_several()
+        .map_err(anyhow::Error::from)?;
     let (next, processes) = (AtomicUsize::new(0), Processes::default());
     let (sender, ended) = channel();
     thread::scope(|scope| -> Result<(), RunFailure> {
-        for _ in 0..at_once.min(todo.len()) {
-            let (sender, todo, next, processes) = (sender.clone(), &todo, &next, &processes);
+        for _ in 0..at_once.min(left.len()) {
+            let (sender, left, next, processes) = (sender.clone(), &left, &next, &processes);
             scope.spawn(move || {
-                while let Some((at, start)) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let outcome = run_piece(runner, &pieces[*at], start, processes);
+                while let Some(at) = left.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let outcome = run_piece(runner, &pieces[*at], processes);
                     if sender.send((*at, outcome)).is_err() {
                         return;
                     }
@@ -150,13 +151,8 @@ fn save(record: &std::path::Path, finished: &FinishedPieces) -> anyhow::Result<(
 }
 
 /// Makes one run, and makes it again if it loses its place.
-fn run_piece(
-    runner: &Runner,
-    variant: &RunVariant,
-    start: &RunStart,
-    processes: &Processes,
-) -> RunOutcome {
-    let mut start = start.clone();
+fn run_piece(runner: &Runner, variant: &RunVariant, processes: &Processes) -> RunOutcome {
+    let start = runner.launcher.run(&variant.spec);
     let mut attempt = 0;
     loop {
         attempt += 1;
@@ -165,8 +161,6 @@ fn run_piece(
         if attempt == ATTEMPTS || !lost_machine(&ended) {
             return MeasuredRun::ended(variant, ended, steps);
         }
-        let again = runner.launcher.start_several(&[&variant.spec], 1)?;
-        start = again.into_iter().next().unwrap_or(start);
     }
 }
 

@@ -30,8 +30,8 @@ pub struct CalibrateArgs {
     /// Device of the backend
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// Launcher for the measurement: local, slurm, ssh:HOST, or a command to put before the program, such as "srun --gres=gpu:1"
-    #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
+    /// Launcher for the measurement: local, slurm, or a command to put before the program, such as "srun --gres=gpu:1"
+    #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER", value_parser = Launcher::check_flag)]
     launcher: Option<String>,
     /// Show the stored measurements of every device
     #[arg(long)]

@@ -27,8 +27,8 @@ pub struct CourseArgs {
     /// Name of the learner (default: the user's name)
     #[arg(long, value_name = "NAME", env = "TINYLLAMA_LEARNER")]
     learner: Option<String>,
-    /// Launcher for runs: local, slurm, ssh:HOST, or a command to put before each run, such as `srun --gpus=1`
-    #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
+    /// Launcher for runs: local, slurm, or a command to put before each run, such as `srun --gpus=1`
+    #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER", value_parser = Launcher::check_flag)]
     launcher: Option<String>,
     /// Use attributes instead of colours, as with NO_COLOR
     #[arg(long)]

@@ -55,8 +55,8 @@ pub struct DoctorArgs {
     /// /sys/class/kfd/kfd/topology
     #[arg(long, value_name = "PATH", conflicts_with_all = ["collect", "driver"])]
     machine: Option<PathBuf>,
-    /// Launcher for runs: local, slurm, ssh:HOST, or a command to put before each run; doctor examines that machine, too
-    #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
+    /// Launcher for runs: local, slurm, or a command to put before each run; doctor examines that machine, too
+    #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER", value_parser = Launcher::check_flag)]
     launcher: Option<String>,
     /// Class folder; its site file may name the launcher
     #[arg(long, value_name = "DIR", env = "TINYLLAMA_CLASS")]

@@ -1,4 +1,4 @@
-//! `launch`: the processes behind a launcher. The program starts them; users do not.
+//! `launch`: the processes behind `--launcher slurm`. The program starts them; users do not.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,34 +7,23 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use super::Exit;
+use tinyllama_contract::bounds;
 use tinyllama_runs::Launcher;
-use tinyllama_runs::launcher::{array, keeper, local_end, remote_end};
+use tinyllama_runs::launcher::{keeper, step};
 
 #[derive(Debug, Subcommand)]
-pub enum End {
-    /// Connects to the machine of the run and forwards the run's stream
-    Near(NearArgs),
-    /// Starts the run on its machine and stores its stream
-    Far(remote_end::RemoteEnd),
-    /// Waits for a task of a job array and forwards its stream
-    Wait(WaitArgs),
-    /// Starts the next piece of a job array
-    Piece { folder: PathBuf },
-    /// Continues a stream after a broken connection
-    Follow {
-        stream: PathBuf,
-        #[arg(long)]
-        from: u64,
-    },
+pub enum LaunchCommand {
+    /// Makes a run as a step of an allocation and forwards its stream
+    Step(StepArgs),
     /// Keeps an allocation until standard input ends
     Keep(KeepArgs),
 }
 
 #[derive(Debug, Args)]
-pub struct NearArgs {
+pub struct StepArgs {
     #[arg(long)]
     launcher: String,
-    /// File in which the session stores its allocation
+    /// Folder in which the session stores its allocation
     #[arg(long)]
     allocation: Option<PathBuf>,
     #[arg(last = true, required = true)]
@@ -42,37 +31,22 @@ pub struct NearArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct WaitArgs {
-    #[arg(long)]
-    launcher: String,
-    #[arg(long)]
-    job: String,
-    stream: PathBuf,
-}
-
-#[derive(Debug, Args)]
 pub struct KeepArgs {
     folder: PathBuf,
-    #[arg(long)]
+    #[arg(long, value_parser = bounds::IDLE_MINUTES)]
     idle_minutes: u32,
 }
 
-pub fn run(end: &End) -> Result<Exit> {
-    match end {
-        End::Near(args) => {
+pub fn run(command: &LaunchCommand) -> Result<Exit> {
+    match command {
+        LaunchCommand::Step(args) => {
             let launcher = Launcher::from_settings(Some(&args.launcher), None)?;
-            let status = local_end::run_remotely(&launcher, args.allocation.clone(), &args.args)?;
-            return Ok(Exit::OfAnother(status));
+            let status = step::run_step(&launcher, args.allocation.clone(), &args.args)?;
+            Ok(Exit::OfAnother(status))
         }
-        End::Wait(args) => {
-            let launcher = Launcher::from_settings(Some(&args.launcher), None)?;
-            let status = local_end::wait(&launcher, args.job.clone(), &args.stream)?;
-            return Ok(Exit::OfAnother(status));
+        LaunchCommand::Keep(args) => {
+            keeper::keep_allocation(&args.folder, args.idle_minutes)?;
+            Ok(Exit::Ok)
         }
-        End::Piece { folder } => array::run_piece(folder)?,
-        End::Far(far) => far.run()?,
-        End::Follow { stream, from } => remote_end::follow(stream, *from)?,
-        End::Keep(args) => keeper::keep_allocation(&args.folder, args.idle_minutes)?,
     }
-    Ok(Exit::Ok)
 }

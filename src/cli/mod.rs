@@ -158,7 +158,7 @@ commands! {
     Pytorch(pytorch::PytorchArgs) = pytorch::run,
     /// The processes of a launcher
     #[command(subcommand, hide = true)]
-    Launch(launch::End) = launch::run,
+    Launch(launch::LaunchCommand) = launch::run,
     /// Print a shell's completion script
     Completions(completions::CompletionsArgs) = completions::run::<Cli>,
     /// Print the JSON Schema of a machine-readable output

@@ -44,8 +44,8 @@ pub struct PrepareArgs {
     /// Run with low priority, pause and continue on commands from standard input, and end with it
     #[arg(long, hide = true)]
     background: bool,
-    /// Launcher for runs: local, slurm, ssh:HOST, or a command to put before each run, such as "srun --gres=gpu:1"
-    #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
+    /// Launcher for runs: local, slurm, or a command to put before each run, such as "srun --gres=gpu:1"
+    #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER", value_parser = Launcher::check_flag)]
     launcher: Option<String>,
     /// Number of programs that compile in parallel on a GPU of this machine (default: half the processors, at most
     /// 8); tuning follows afterwards, one program at a time

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -13,6 +13,9 @@ use tinyllama_engine::train::{Reporter, StopReason, StopSignal};
 
 /// Time for a step to end normally. Compiling and tuning cannot be interrupted from inside and take longer.
 const GRACE: Duration = Duration::from_millis(1500);
+/// A second signal so soon is the first one again. Slurm signals every process of a step, and a container passes its
+/// signal on.
+const SAME_SIGNAL: Duration = Duration::from_millis(300);
 
 /// Stops the run on INT, TERM or HUP: after the current step, or from this thread if that takes too long.
 ///
@@ -31,7 +34,8 @@ pub fn watch(stop: StopSignal, reporter: Reporter) -> Result<()> {
             thread::sleep(GRACE);
             end_process(reporter, signal);
         });
-        if let Some(again) = received.next() {
+        let first = Instant::now();
+        if let Some(again) = received.find(|_| first.elapsed() > SAME_SIGNAL) {
             // A second signal ends the process immediately. It also skips a driver's exit handlers, because one that
             // hangs never ends. SAFETY: the call takes a number and does not return.
             unsafe { libc::_exit(Exit::Signal(again).code().into()) };

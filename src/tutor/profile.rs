@@ -78,7 +78,7 @@ pub fn prepare(
     let request = ProfileRequest {
         task: task.clone(),
         target: launcher.program_for(spec.target.name, spec.args()),
-        launcher: launcher.profiler_prefix()?,
+        launcher: launcher.profiler_prefix(),
         folder,
         name: target.into(),
         architecture: sysfs::architecture_here(),

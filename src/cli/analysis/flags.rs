@@ -35,7 +35,7 @@ impl Args for Flags {
             .value_name("WHERE")
             .env("TINYLLAMA_LAUNCHER")
             .help_heading("Device")
-            .help("Launcher for runs: local, slurm, ssh:HOST, or a command to put before each, such as \"srun --gres=gpu:1\"");
+            .help("Launcher for runs: local, slurm, or a command to put before each, such as \"srun --gres=gpu:1\"");
         let rest = Arg::new(REST)
             .last(true)
             .num_args(0..)
@@ -142,8 +142,8 @@ impl Flags {
 /// The number of parallel runs.
 #[derive(Clone, Debug, Args)]
 pub struct Sweep {
-    /// Number of parallel runs: under slurm as a job array, otherwise each behind the launcher's command
-    #[arg(long, value_name = "N", value_parser = positive)]
+    /// Number of parallel runs, each behind the launcher's command
+    #[arg(long, value_name = "N", value_parser = bounds::JOBS)]
     pub jobs: Option<usize>,
 }
 

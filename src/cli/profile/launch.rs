@@ -153,7 +153,7 @@ pub(super) fn request(
 ) -> anyhow::Result<ProfileRequest> {
     Ok(ProfileRequest {
         target: target(&task, args)?,
-        launcher: launcher(args)?.profiler_prefix()?,
+        launcher: launcher(args)?.profiler_prefix(),
         folder,
         name: args.target.to_string(),
         architecture: args.arch.clone().or_else(sysfs::architecture_here),

@@ -121,7 +121,7 @@ struct DeviceArgs {
     /// Device of the backend
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// Launcher for the GPU: local, slurm, ssh:HOST, or a command to put before the program, such as "srun --gres=gpu:1"
+    /// Launcher for the GPU: local, slurm, or a command to put before the program, such as "srun --gres=gpu:1"
     #[arg(
         long,
         value_name = "WHERE",

@@ -59,7 +59,6 @@ fn programs(settings: &Settings) -> Vec<(&'static str, String)> {
         ("modules", Some(settings.modules.join(" "))),
         ("container", Some(joined(&settings.container))),
         ("slurm.options", Some(joined(&settings.slurm.options))),
-        ("ssh.options", Some(joined(&settings.ssh.options))),
     ];
     let named = all.into_iter().filter_map(|(key, argv)| Some((key, argv?)));
     named.filter(|(_, argv)| !argv.is_empty()).collect()

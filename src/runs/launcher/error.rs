@@ -35,8 +35,6 @@ launch_errors! {
     Silent = "Slurm does not answer" => "Ask the administrators of the cluster; `scontrol ping` shows whether it is back. --launcher local runs here.";
     NotInstalled(String) = "`{0}` is not installed here" => "Log in to a machine of the cluster, or choose another launcher with --launcher; `doctor` says who chose this one.";
     Program = "this program is not on the machine of the run" => "Put it in a folder that both machines see, or give its path there with program = \"/path\" in the settings.";
-    Host(String) = "{0} does not answer" => "Check the name, and that `ssh HOST true` works.";
-    Login(String) = "{0} does not let you log in without a prompt" => "You need a key that works without a prompt, and the host's key must be accepted: run `ssh HOST` once by hand, then ssh-copy-id or ssh-agent.";
     Lost = "the run left no status: its machine failed, or someone ended it" => "Run it again; what it measured until then is kept.";
     Other(String) = "it was not started there: {0}" => "The lines below say more. `tinyllama-tutor doctor` tries the launcher.";
 }

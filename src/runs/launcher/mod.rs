@@ -1,18 +1,12 @@
-//! Decides how this machine starts runs: here, behind a command, in an allocation of Slurm, or on another machine through
-//! ssh.
+//! Decides how this machine starts runs: here, behind a command, or in an allocation of Slurm.
 //!
-//! Callers get a command line and need not know the difference. For Slurm and ssh the command is this program. It connects
-//! to the scheduler or the host, starts the run there, and passes its stream on ([`near`], [`remote_end`]).
+//! Callers get a command line and need not know the difference. For Slurm the command is this program. It waits for the
+//! allocation, starts the run there, and passes its stream on ([`step`]).
 
 mod consent;
 mod error;
-pub mod local_end;
-mod mark;
-pub mod remote_end;
 mod settings;
 mod slurm;
-mod ssh;
-mod stream;
 
 use std::env;
 use std::ffi::OsString;
@@ -24,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::round::RoundRun;
 use crate::RunStart;
 pub use settings::{SITE, Settings};
-pub use slurm::{array, keeper};
+pub use slurm::{keeper, step};
 use tinyllama_contract::Synchronize;
 use tinyllama_contract::flags::{RunSpec, UsageError};
 
@@ -41,7 +35,6 @@ pub const LEARNER: &str = "TINYLLAMA_LEARNER";
 pub enum LauncherKind {
     Local,
     Slurm,
-    Ssh(String),
     /// Arguments before the program, such as `srun --gres=gpu:1`.
     Command(Vec<String>),
 }
@@ -114,6 +107,17 @@ impl Launcher {
         })
     }
 
+    /// Checks the text of a launcher's flag, without starting anything.
+    ///
+    /// # Errors
+    /// Fails if the text is no launcher.
+    pub fn check_flag(text: &str) -> Result<String, UsageError> {
+        if !text.starts_with('{') {
+            LauncherKind::parse(text)?;
+        }
+        Ok(text.into())
+    }
+
     /// Reads a launcher that [`Launcher::json`] wrote.
     fn of_json(self, json: &str) -> Result<Self, UsageError> {
         let wrong = |error: serde_json::Error| UsageError(format!("--launcher {json}: {error}"));
@@ -121,7 +125,7 @@ impl Launcher {
             .map(|it| (it.to, it.with))
             .map_err(wrong)?;
         Ok(Launcher {
-            kind: kind.checked()?,
+            kind,
             settings,
             why: "the program that started this one chose it".into(),
             ..self
@@ -158,7 +162,7 @@ impl Launcher {
         let mut argv = match &self.kind {
             LauncherKind::Local => Vec::new(),
             LauncherKind::Command(before) => before.iter().map(OsString::from).collect(),
-            LauncherKind::Slurm | LauncherKind::Ssh(_) => self.launch_arguments(),
+            LauncherKind::Slurm => self.step_arguments(),
         };
         if !self.variables.is_empty() {
             argv.push("env".into());
@@ -175,9 +179,10 @@ impl Launcher {
         named.unwrap_or_else(|| self.program.clone())
     }
 
-    /// Command line of the near end, which connects to that machine and reads the run.
-    fn launch_arguments(&self) -> Vec<OsString> {
-        let mut argv = launch(&self.program, "near");
+    /// Command line of this program that makes a step.
+    fn step_arguments(&self) -> Vec<OsString> {
+        let mut argv: Vec<OsString> =
+            vec![self.program.clone().into(), "launch".into(), "step".into()];
         argv.push(format!("--launcher={}", self.json()).into());
         if let Some(keeper) = self.keeper() {
             argv.extend(["--allocation".into(), keeper.folder.clone().into()]);
@@ -201,58 +206,21 @@ impl Launcher {
     /// Fails if they would share a device.
     pub fn check_several(&self) -> Result<(), UsageError> {
         match &self.kind {
-            LauncherKind::Slurm | LauncherKind::Command(_) => Ok(()),
-            LauncherKind::Local | LauncherKind::Ssh(_) => Err(UsageError(format!(
-                "--jobs: runs at a time on one machine ({}) would slow each other down; use --launcher \
-                 slurm, or a command that gives each run its own resources, such as \"srun --gres=gpu:1\"",
+            LauncherKind::Command(_) => Ok(()),
+            LauncherKind::Local | LauncherKind::Slurm => Err(UsageError(format!(
+                "--jobs: runs at a time in one place ({}) would slow each other down; use a launcher that gives each \
+                 run its own resources, such as \"srun --gres=gpu:1\"",
                 self.kind.name()
             ))),
         }
     }
 
-    /// Prepares runs of which at most `at_once` are active at a time. With Slurm they become a job array.
-    ///
-    /// # Errors
-    /// Fails if the array cannot be submitted.
-    pub fn start_several(
-        &self,
-        specs: &[&RunSpec],
-        at_once: usize,
-    ) -> anyhow::Result<Vec<RunStart>> {
-        self.check_several()?;
-        if self.kind != LauncherKind::Slurm || slurm::is_inside() || specs.is_empty() {
-            return Ok(specs.iter().map(|spec| self.run(spec)).collect());
-        }
-        let here = Launcher {
-            kind: LauncherKind::Local,
-            ..self.clone()
-        };
-        let pieces = specs
-            .iter()
-            .map(|spec| here.run_command(spec))
-            .collect::<Vec<_>>();
-        let waiting = array::submit(self, &pieces, at_once)?;
-        let start = |argv| RunStart::Command {
-            argv,
-            is_local: false,
-        };
-        Ok(waiting.into_iter().map(start).collect())
-    }
-
     /// Arguments that start another program with the terminal, such as a profiler, on the machine that makes the runs.
-    ///
-    /// # Errors
-    /// Fails if the program's arguments would pass through a shell.
-    pub fn profiler_prefix(&self) -> Result<Vec<OsString>, UsageError> {
+    pub fn profiler_prefix(&self) -> Vec<OsString> {
         match &self.kind {
-            LauncherKind::Local => Ok(Vec::new()),
-            LauncherKind::Command(before) => Ok(before.iter().map(OsString::from).collect()),
-            LauncherKind::Slurm => {
-                Ok([slurm::job_flags(&self.settings), wrap(&self.settings)].concat())
-            }
-            LauncherKind::Ssh(host) => Err(UsageError(format!(
-                "profilers do not run through ssh: log in to {host} and profile there, then `profile import` reads the files here"
-            ))),
+            LauncherKind::Local => Vec::new(),
+            LauncherKind::Command(before) => before.iter().map(OsString::from).collect(),
+            LauncherKind::Slurm => slurm::job_prefix(&self.settings),
         }
     }
 
@@ -312,24 +280,20 @@ impl LauncherKind {
     /// Fails if the name cannot be parsed.
     fn parse(name: &str) -> Result<Self, UsageError> {
         match name.trim() {
-            "" | "local" => Ok(LauncherKind::Local),
+            "local" => Ok(LauncherKind::Local),
             "slurm" => Ok(LauncherKind::Slurm),
-            name => match name.strip_prefix("ssh:") {
-                Some(host) => LauncherKind::Ssh(host.into()).checked(),
-                None => shlex::split(name)
-                    .map(LauncherKind::Command)
-                    .ok_or_else(|| {
-                        UsageError(format!("--launcher {name}: a quotation mark is not closed"))
-                    }),
+            name => match shlex::split(name) {
+                Some(argv) if argv.first().is_some_and(|program| !program.is_empty()) => {
+                    Ok(LauncherKind::Command(argv))
+                }
+                Some(_) => Err(UsageError(
+                    "no launcher is named; write local, slurm, or a command".into(),
+                )),
+                None => Err(UsageError(format!(
+                    "{name}: a quotation mark is not closed"
+                ))),
             },
         }
-    }
-
-    fn checked(self) -> Result<Self, UsageError> {
-        if let LauncherKind::Ssh(host) = &self {
-            ssh::check_host(host)?;
-        }
-        Ok(self)
     }
 
     /// Text for `doctor`.
@@ -337,32 +301,11 @@ impl LauncherKind {
         match self {
             LauncherKind::Local => "local".into(),
             LauncherKind::Slurm => "slurm".into(),
-            LauncherKind::Ssh(host) => format!("ssh:{host}"),
             LauncherKind::Command(argv) => {
                 shlex::try_join(argv.iter().map(String::as_str)).unwrap_or_default()
             }
         }
     }
-}
-
-/// Command line that starts a part of a launch with this program.
-fn launch(program: &Path, part: &str) -> Vec<OsString> {
-    vec![program.into(), "launch".into(), part.into()]
-}
-
-/// Command that loads modules and enters a container on the compute node, before the program.
-fn wrap(settings: &Settings) -> Vec<OsString> {
-    /// `module` is a function of the login shell. Names stay separate arguments.
-    const LOAD: &str =
-        "while [ \"$1\" != -- ]; do module load \"$1\" || exit 3; shift; done; shift; exec \"$@\"";
-    let mut argv: Vec<OsString> = Vec::new();
-    if !settings.modules.is_empty() {
-        argv.extend(["bash", "-lc", LOAD, "modules"].map(OsString::from));
-        argv.extend(settings.modules.iter().map(OsString::from));
-        argv.push("--".into());
-    }
-    argv.extend(settings.container.iter().map(OsString::from));
-    argv
 }
 
 #[cfg(test)]

@@ -20,18 +20,15 @@ const MOST_BYTES: u64 = 1 << 16;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// `local`, `slurm`, `ssh:HOST`, or a command in front of every run.
+    /// `local`, `slurm`, or a command in front of every run.
     pub launcher: Option<String>,
     /// Path of this program on the machine that makes runs. Without it, the path on this machine.
     pub program: Option<PathBuf>,
-    /// Folder that both machines see, for the streams of runs in progress. Usually in the state folder.
-    pub shared: Option<PathBuf>,
     /// Names for `module load`.
     pub modules: Vec<String>,
     /// Command in front of the program on the compute node.
     pub container: Vec<String>,
     pub slurm: SlurmSettings,
-    pub ssh: SshSettings,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,13 +43,6 @@ pub struct SlurmSettings {
     /// Minutes without a run after which an allocation is given back.
     pub idle_minutes: Option<u32>,
     /// Further arguments for `sbatch` and `srun`.
-    pub options: Vec<String>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SshSettings {
-    /// Further arguments for `ssh`.
     pub options: Vec<String>,
 }
 
@@ -174,7 +164,6 @@ impl Settings {
             ("modules", &self.modules),
             ("container", &self.container),
             ("slurm.options", &slurm.options),
-            ("ssh.options", &self.ssh.options),
         ];
         let lists = lists
             .into_iter()

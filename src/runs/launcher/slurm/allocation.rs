@@ -5,10 +5,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::PathBuf;
 
-use super::array::ARRAYS;
-use super::{SUBMITTED, queue};
+use super::events::EventWriter;
+use super::{ONE, queue};
 use crate::launcher::error::LaunchError;
-use crate::launcher::local_end::EventWriter;
 use tinyllama_base::replace;
 
 /// Script that occupies the allocation until it is given back.
@@ -89,23 +88,21 @@ impl SlurmAllocation {
             drop(fs::remove_file(self.folder.join("job")));
         }
     }
-
-    /// Gives back everything that the keeper is responsible for.
-    pub(super) fn release_all(&self) {
-        self.release();
-        let arrays = fs::read_to_string(self.folder.join(ARRAYS)).unwrap_or_default();
-        arrays.lines().for_each(queue::cancel);
-    }
 }
 
 fn is_alive(job: &str) -> bool {
     matches!(queue::job(job), Ok(Some(job)) if job.is_alive() && job.state != "COMPLETING")
 }
 
+/// Flags of the submitted job.
 fn flags(asked: &[OsString]) -> Vec<OsString> {
-    let own = SUBMITTED
-        .into_iter()
-        .chain(["--chdir=/"])
-        .map(OsString::from);
+    const SUBMITTED: [&str; 5] = [
+        "--parsable",
+        "--job-name=tinyllama-tutor",
+        "--output=/dev/null",
+        "--no-requeue",
+        "--chdir=/",
+    ];
+    let own = SUBMITTED.into_iter().chain(ONE).map(OsString::from);
     own.chain(asked.iter().cloned()).collect()
 }

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::allocation::SlurmAllocation;
+use super::events::end_signals;
 use crate::Launcher;
-use crate::launcher::local_end::end_signals;
 
 const IDLE_MINUTES: u32 = 15;
 
@@ -75,7 +75,7 @@ pub fn keep_allocation(folder: &Path, idle_minutes: u32) -> Result<()> {
             }
         }
     }
-    allocation.release_all();
+    allocation.release();
     // Other processes no longer need its files.
     drop(std::fs::remove_dir_all(folder));
     Ok(())

@@ -1,27 +1,21 @@
 //! Starts runs as steps of a Slurm allocation: the one that contains this process, or one that the session holds.
 
 mod allocation;
-pub mod array;
+mod events;
 pub mod keeper;
 mod queue;
+pub mod step;
 
 use std::env;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Duration;
 
-use anyhow::{Context, Result};
-use tempfile::TempDir;
-
-use self::allocation::SlurmAllocation;
-use super::error::LaunchError;
-use super::local_end::{EventWriter, Reconnect, Transport};
-use super::remote_end::stream;
 use super::settings::Settings;
 
 const JOB: &str = "SLURM_JOB_ID";
 const STEP: &str = "SLURM_STEP_ID";
+
+/// One process on one node.
+const ONE: [&str; 2] = ["--nodes=1", "--ntasks=1"];
 
 /// Returns whether this process is inside an allocation.
 pub(super) fn is_inside() -> bool {
@@ -49,172 +43,64 @@ fn resource_flags(settings: &Settings) -> Vec<OsString> {
         .collect()
 }
 
-/// One process on one node.
-const ONE: [&str; 2] = ["--nodes=1", "--ntasks=1"];
-
-/// Flags of every submitted job.
-const SUBMITTED: [&str; 6] = [
-    "--parsable",
-    "--job-name=tinyllama-tutor",
-    "--output=/dev/null",
-    "--no-requeue",
-    ONE[0],
-    ONE[1],
-];
-
-/// Command that starts a program as its own job or step.
-pub(super) fn job_flags(settings: &Settings) -> Vec<OsString> {
+/// Command that starts a program with the terminal as its own job or step, before the program.
+pub(super) fn job_prefix(settings: &Settings) -> Vec<OsString> {
     let mut argv = vec![OsString::from("srun")];
     argv.extend(ONE.map(OsString::from));
     if !is_inside() {
         argv.extend(resource_flags(settings));
     }
+    argv.extend(wrap(settings));
     argv
 }
 
-/// Starts a run on a node of Slurm.
-pub(super) struct Slurm<'a> {
-    settings: &'a Settings,
-    /// `None` if this process is inside an allocation.
-    allocation: Option<SlurmAllocation>,
-    /// Set if no session holds the allocation. Dropping it gives the allocation back.
-    _alone: Option<TempDir>,
-    job: String,
-    /// The unique name of the step. `None` for a task of a job array.
-    step: Option<String>,
+/// Command that loads modules and enters a container on the compute node, before the program.
+fn wrap(settings: &Settings) -> Vec<OsString> {
+    /// `module` is a function of the login shell. Names stay separate arguments.
+    const LOAD: &str =
+        "while [ \"$1\" != -- ]; do module load \"$1\" || exit 3; shift; done; shift; exec \"$@\"";
+    let mut argv: Vec<OsString> = Vec::new();
+    if !settings.modules.is_empty() {
+        argv.extend(["bash", "-lc", LOAD, "modules"].map(OsString::from));
+        argv.extend(settings.modules.iter().map(OsString::from));
+        argv.push("--".into());
+    }
+    argv.extend(settings.container.iter().map(OsString::from));
+    argv
 }
 
-impl<'a> Slurm<'a> {
-    pub(super) fn new(settings: &'a Settings, kept: Option<PathBuf>) -> Result<Self> {
-        let mut alone = None;
-        let inside = env::var(JOB).ok().filter(|job| !job.is_empty());
-        let allocation = match (&inside, kept) {
-            (Some(_), _) => None,
-            (None, Some(folder)) => Some(SlurmAllocation::new(folder)),
-            (None, None) => {
-                let folder = tempfile::tempdir().context("no folder for the allocation")?;
-                let allocation = SlurmAllocation::new(folder.path().to_path_buf());
-                alone = Some(folder);
-                Some(allocation)
-            }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// Defines `module` as sites do, with names that a shell would interpret.
+    #[test]
+    fn modules_and_containers_are_words_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let hostile = ["rocm/6.3", "$(touch hacked)", "a b; touch hacked"];
+        let settings = Settings {
+            modules: hostile.map(String::from).to_vec(),
+            container: vec!["env".into(), "IN=it's in".into()],
+            ..Settings::default()
         };
-        Ok(Slurm {
-            settings,
-            allocation,
-            _alone: alone,
-            job: inside.unwrap_or_default(),
-            step: Some(format!("tutor-{}", std::process::id())),
-        })
-    }
-
-    /// For a task of a job array, which Slurm starts.
-    pub(super) fn task(settings: &'a Settings, job: String) -> Self {
-        Slurm {
-            settings,
-            allocation: None,
-            _alone: None,
-            job,
-            step: None,
-        }
-    }
-
-    fn step_id(&self) -> Option<String> {
-        queue::step(&self.job, self.step.as_ref()?).ok().flatten()
-    }
-
-    /// Returns whether the writer of the stream is still active.
-    fn is_alive(&self) -> bool {
-        let found = || queue::job(&self.job).ok().flatten();
-        match &self.step {
-            Some(_) => self.step_id().is_some(),
-            None => found().is_some_and(|job| job.is_alive()),
-        }
-    }
-}
-
-impl Drop for Slurm<'_> {
-    fn drop(&mut self) {
-        if let (Some(allocation), Some(_)) = (&self.allocation, &self._alone) {
-            allocation.release();
-        }
-    }
-}
-
-impl Transport for Slurm<'_> {
-    fn name(&self) -> String {
-        format!("job {}", self.job)
-    }
-
-    fn wait_until_ready(&mut self, events: &mut EventWriter) -> Result<(), LaunchError> {
-        if let Some(allocation) = &mut self.allocation {
-            self.job = allocation.wait_for(&resource_flags(self.settings), events)?;
-        } else if self.step.is_none() {
-            queue::wait_for(&self.job, events)?;
-        }
-        Ok(())
-    }
-
-    fn command(&self, far: Vec<OsString>) -> Vec<OsString> {
-        let mut argv = vec![OsString::from("srun")];
-        argv.extend(ONE.map(OsString::from));
-        argv.extend(["--input=none", "--unbuffered"].map(OsString::from));
-        argv.push(format!("--jobid={}", self.job).into());
-        if let Some(step) = &self.step {
-            argv.push(format!("--job-name={step}").into());
-        }
-        if env::var_os(STEP).is_some() {
-            // This process is a step itself and holds all resources of the allocation.
-            argv.push("--overlap".into());
-        }
-        if let Some(cpus) = self.settings.slurm.cpus {
-            argv.push(format!("--cpus-per-task={cpus}").into());
-        }
-        argv.extend(far);
-        argv
-    }
-
-    fn has_stdin(&self) -> bool {
-        false
-    }
-
-    fn cancel(&self) {
-        match (&self.step, self.step_id()) {
-            (Some(_), Some(step)) => queue::signal(&step, "URG"),
-            // The step does not exist yet and will not be started.
-            (Some(_), None) => {}
-            (None, _) => queue::cancel(&self.job),
-        }
-    }
-
-    fn reconnect(&mut self, _: &[OsString], name: &Path, said: &str) -> Reconnect {
-        let is_over = stream(name).is_ok_and(|stream| stream.is_over());
-        match is_over || self.is_alive() {
-            true => Reconnect::Read,
-            false => Reconnect::Never(self.trouble(said)),
-        }
-    }
-
-    fn on_output(&mut self) {}
-
-    fn trouble(&self, said: &str) -> LaunchError {
-        let by_words = LaunchError::from_slurm_message(said);
-        if !matches!(by_words, LaunchError::Other(_)) || self.job.is_empty() {
-            return by_words;
-        }
-        // When a job ends, Slurm takes some seconds to report how.
-        for _ in 0..5 {
-            match queue::job(&self.job) {
-                Ok(Some(job)) if job.state == "COMPLETING" => thread::sleep(Duration::from_secs(1)),
-                Ok(Some(job)) => return LaunchError::of_state(&job.state).unwrap_or(by_words),
-                Ok(None) => return LaunchError::Lost,
-                Err(trouble) => return trouble,
-            }
-        }
-        by_words
-    }
-
-    fn waiting_reason(&self, line: &str) -> Option<&'static str> {
-        line.contains("step creation temporarily disabled")
-            .then_some("waiting for another step of this allocation to end")
+        let profile = "module() { printf '%s\\n' \"$2\" >> loaded; }; export -f module\n";
+        std::fs::write(folder.path().join(".bash_profile"), profile).unwrap();
+        let argv = wrap(&settings);
+        let output = Command::new(&argv[0])
+            .args(&argv[1..])
+            .args(["sh", "-c", "echo \"$IN\" \"$1\"", "-", "a  b"])
+            .env("HOME", folder.path())
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            "it's in a  b\n",
+            "{output:?}"
+        );
+        let loaded = std::fs::read_to_string(folder.path().join("loaded")).unwrap();
+        assert_eq!(loaded.lines().collect::<Vec<_>>(), hostile);
+        assert!(!folder.path().join("hacked").exists());
     }
 }

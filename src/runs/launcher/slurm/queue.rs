@@ -5,8 +5,8 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use super::events::EventWriter;
 use crate::launcher::error::LaunchError;
-use crate::launcher::local_end::EventWriter;
 use tinyllama_base::unix_time;
 
 /// A job in Slurm's queue.
@@ -50,13 +50,7 @@ fn text(bytes: &[u8]) -> String {
 /// Finds a job. Returns `None` if Slurm has forgotten it.
 pub(super) fn job(id: &str) -> Result<Option<SlurmJob>, LaunchError> {
     let jobs = format!("--jobs={id}");
-    let flags = [
-        "--noheader",
-        "--states=all",
-        "--array",
-        "--format=%T|%S|%r",
-        &jobs,
-    ];
+    let flags = ["--noheader", "--states=all", "--format=%T|%S|%r", &jobs];
     let update = ask("squeue", flags, "")?;
     let said = text(&update.stderr);
     if let Some(job) = read(&text(&update.stdout)) {
@@ -140,7 +134,6 @@ impl SlurmJob {
             "Priority" => "other jobs go first (Priority)".into(),
             "ReqNodeNotAvail" => "nodes that suit are down or reserved (ReqNodeNotAvail)".into(),
             "BeginTime" => "its time has not come (BeginTime)".into(),
-            "JobArrayTaskLimit" => "others of its series go first (JobArrayTaskLimit)".into(),
             reason if reason.contains("Limit") => {
                 format!("one of your limits is reached ({reason})")
             }
