@@ -178,11 +178,10 @@ const SAID: &[ErrorCase] = &[
             "profile",
             "import",
             "lessons/profiles/jacobi_kernel_stats.csv",
-            "--export=csv",
-            "--to=/no/such/folder",
+            "--perfetto=/no/such/folder/trace.json",
         ],
         2,
-        &["nothing to export", "--export json"],
+        &["--perfetto", "only sums", "Profile with a trace"],
         "cannot write",
     ),
 ];

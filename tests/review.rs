@@ -80,7 +80,7 @@ const HELD: &[(u8, &str, &[Test])] = &[
         "an export of nothing leaves an empty file without a word",
         &[(
             "tests/profiler_export.rs",
-            "export_and_comparison_from_the_command_line",
+            "trace_and_comparison_from_the_command_line",
         )],
     ),
     (

@@ -98,15 +98,6 @@ impl<'a, T> TableColumns<'a, T> {
     pub fn notes(self, notes: &[&str]) -> Self {
         notes.iter().fold(self, |columns, note| columns.note(*note))
     }
-
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.columns.iter().map(|column| column.name)
-    }
-
-    /// A row's cells in the order of the columns.
-    pub fn row(&self, thing: &T) -> impl Iterator<Item = CellText> {
-        self.columns.iter().map(|column| (column.cell)(thing))
-    }
 }
 
 impl<T> From<TableColumns<'_, T>> for TextTable {

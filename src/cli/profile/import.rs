@@ -1,14 +1,14 @@
 //! `profile import` and `profile compare`.
 
 use std::fmt::Write;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::{CompareArgs, Exit, ExportFormat, ImportArgs, ViewArgs, print};
+use super::{CompareArgs, Exit, ImportArgs, ViewArgs, print};
 use tinyllama_base::safe_path::as_named;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_profile::read::{Import, import as read};
@@ -23,8 +23,8 @@ pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     let view = &args.view;
     let parts = view.parts(&[&args.path])?;
     let import = read(&as_named(&args.path))?;
-    if let Some((format, to)) = args.export.zip(args.to.as_ref()) {
-        write_export(&import, format, to, view, &parts)?;
+    if let Some(to) = &args.perfetto {
+        write_trace(&import, to)?;
     }
     match view.json {
         true => print::print_result(true, &document(&import, view, &parts), "")?,
@@ -135,34 +135,16 @@ pub fn text(import: &Import, view: &ViewArgs, parts: &KernelParts) -> anyhow::Re
     Ok(text)
 }
 
-fn write_export(
-    import: &Import,
-    format: ExportFormat,
-    to: &Path,
-    view: &ViewArgs,
-    parts: &KernelParts,
-) -> anyhow::Result<()> {
-    let cannot = || format!("cannot write {}", to.display());
+fn write_trace(import: &Import, to: &Path) -> anyhow::Result<()> {
     let profile = &import.profile;
-    if !matches!(format, ExportFormat::Json) && !profile.has_records() {
-        let why = "nothing to export: the profile holds only sums, and this format lists single launches and calls. Profile with a trace, or use --export json";
+    if !profile.has_records() {
+        let why = "--perfetto: the profile holds only sums, and a timeline shows single launches and calls. Profile with a trace";
         return Err(UsageError(why.into()).into());
     }
-    match format {
-        ExportFormat::Csv => {
-            export::csv::write(profile, to).with_context(cannot)?;
-        }
-        ExportFormat::Json => {
-            let document = export::json::document(profile, view.options().group, parts);
-            fs::write(to, serde_json::to_string_pretty(&document)?).with_context(cannot)?;
-        }
-        ExportFormat::Perfetto => {
-            let mut file = BufWriter::new(File::create(to).with_context(cannot)?);
-            export::perfetto::write(profile, &mut file).with_context(cannot)?;
-            file.flush().with_context(cannot)?;
-        }
-    }
-    Ok(())
+    let cannot = || format!("cannot write {}", to.display());
+    let mut file = BufWriter::new(File::create(to).with_context(cannot)?);
+    export::perfetto::write(profile, &mut file).with_context(cannot)?;
+    file.flush().with_context(cannot)
 }
 
 pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {

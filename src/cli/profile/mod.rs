@@ -12,7 +12,7 @@ mod tools;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
 use super::Exit;
 use tinyllama_engine::targets::{self, Target};
@@ -107,11 +107,9 @@ pub struct ImportArgs {
     path: PathBuf,
     #[command(flatten)]
     view: ViewArgs,
-    /// Write the profile for other programs, to the folder or file --to.
-    #[arg(long, value_enum, requires = "to")]
-    export: Option<ExportFormat>,
-    #[arg(long, value_name = "PATH", requires = "export")]
-    to: Option<PathBuf>,
+    /// Also write the timeline as a trace for ui.perfetto.dev.
+    #[arg(long, value_name = "FILE")]
+    perfetto: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -196,16 +194,6 @@ fn kinds(tool: Tool) -> impl TypedValueParser<Value = ProfileTask> {
     let kinds = tool.tasks().filter_map(|task| task.kind());
     let values = kinds.map(|(name, help)| PossibleValue::new(name).help(help));
     PossibleValuesParser::new(values).try_map(move |name| tool.task(Some(&name)))
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
-    /// A folder of CSV files.
-    Csv,
-    /// The figures as one JSON file.
-    Json,
-    /// A trace for ui.perfetto.dev.
-    Perfetto,
 }
 
 pub fn run(command: &ProfileCommand) -> anyhow::Result<Exit> {
