@@ -102,9 +102,9 @@ commands! {
     Bench(BenchArgs) = moved,
     /// Train a target and write its kernels as a Chrome/Perfetto trace
     Trace(Box<run::TraceArgs>) = run::trace,
-    /// Measure V4's gains and their parts: shapes, launches, products, replays
+    /// Measure V4's gains and their parts: shapes, launches, products
     #[command(subcommand)]
-    Benchmark(Box<benchmark::What>) = benchmark::run,
+    Benchmark(Box<benchmark::BenchmarkCommand>) = benchmark::run,
     /// Compare targets, other programs or stored runs: phases, launches, memory, ratios with their confidence
     Compare(Box<AnalysisCommand<compare::CompareArgs>>) = AnalysisCommand::run,
     /// Switch a version's optimizations on and off in every combination

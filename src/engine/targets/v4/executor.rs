@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use super::schedule::{Schedule, StepPhase};
 use crate::train::telemetry::PoolMemory;
@@ -46,12 +46,6 @@ pub trait Executor {
 
     /// Returns the bytes of an operand of matrix products.
     fn operand_bytes(&self) -> usize;
-
-    /// Replaces the schedule by one for another batch size or sequence length. Parameters and moments stay.
-    ///
-    /// # Errors
-    /// Errors of the device; the executor is then unchanged.
-    fn reshape(&mut self, schedule: Schedule) -> Result<()>;
 
     /// Sets the batch of all later runs: N tokens and N targets.
     fn place(&mut self, tokens: &[i32], targets: &[i32]) -> Result<()>;
@@ -121,12 +115,4 @@ pub trait Executor {
 
     /// Returns `Ok` if steps are replayed from a graph, otherwise the reason why not.
     fn captured(&self) -> Result<(), String>;
-}
-
-/// Refuses a schedule of another model, because the existing parameters stay.
-pub fn check_reshape(old: &Schedule, new: &Schedule) -> Result<()> {
-    if new.layout != old.layout {
-        bail!("only the batch size and the sequence length can change");
-    }
-    Ok(())
 }

@@ -10,7 +10,6 @@ mod block;
 mod buffers;
 mod client;
 mod device;
-mod endurance;
 mod engine;
 mod executor;
 mod host;
@@ -30,7 +29,6 @@ pub use device::{
     ArgumentSource, BUDGETS, DeviceExecutor, DeviceOptions, LaunchTimes, OfflineKernel,
     offline_kernels, sources, time_alone,
 };
-pub use endurance::{Replays, ReshapeResult, replays, reshapes};
 pub use executor::{Executor, StepSpan};
 pub use host::HostExecutor;
 pub use platform::open;

@@ -259,21 +259,15 @@ impl Platform {
     /// # Errors
     /// Errors of the device; an element type that it cannot compute with.
     pub fn trainer(&self, options: &TrainingOptions, weights: &Weights) -> Result<ScheduleTrainer> {
-        let (executor, concurrency): (Box<dyn Executor>, _) = match (&self.kind, &options.ranks) {
-            (_, Some(rank)) => (Box::new(self.rank_executor(options, rank)?), OVER_RANKS),
+        let executor: Box<dyn Executor> = match (&self.kind, &options.ranks) {
+            (_, Some(rank)) => Box::new(self.rank_executor(options, rank)?),
             (ExecutorKind::Driver { .. }, None) => {
-                let executor = self.device_executor(options, CONCURRENCY)?;
-                (Box::new(executor), CONCURRENCY)
+                Box::new(self.device_executor(options, CONCURRENCY)?)
             }
-            (ExecutorKind::Client(open), None) => {
-                let executor = self.client_executor(options, open)?;
-                (Box::new(executor), Concurrency::NONE)
-            }
-            (ExecutorKind::Host, None) => {
-                (Box::new(self.host_executor(options)?), Concurrency::NONE)
-            }
+            (ExecutorKind::Client(open), None) => Box::new(self.client_executor(options, open)?),
+            (ExecutorKind::Host, None) => Box::new(self.host_executor(options)?),
         };
-        ScheduleTrainer::new(executor, weights, concurrency)
+        ScheduleTrainer::new(executor, weights)
     }
 
     /// Returns the precision of products here under `options`.

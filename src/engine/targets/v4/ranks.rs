@@ -90,7 +90,7 @@ impl Ranks {
             .platform
             .device_executor(&self.whole, Concurrency::NONE)?;
         let values = trainer.executor.weights()?;
-        let mut alone = ScheduleTrainer::resume(Box::new(executor), &values, Concurrency::NONE)?;
+        let mut alone = ScheduleTrainer::resume(Box::new(executor), &values)?;
         let (_, whole) = alone.gradients(&batch.tokens, &batch.targets)?;
         let tolerance = match self.platform.precision(&self.whole)? {
             GemmPrecision::F32 => 1e-4,

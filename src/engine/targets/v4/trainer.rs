@@ -5,7 +5,9 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use super::executor::{Executor, Launches, StepSpan};
-use super::schedule::{Concurrency, Schedule, StepPhase};
+#[cfg(test)]
+use super::schedule::Schedule;
+use super::schedule::StepPhase;
 use crate::model::{ModelConfig, Weights};
 use crate::train::telemetry::{KernelLaunch, PoolMemory, Trace};
 use crate::train::{StepTimes, Synchronize};
@@ -24,37 +26,27 @@ pub type NamedValues = Vec<(String, Vec<f32>)>;
 /// A model in training.
 pub struct ScheduleTrainer {
     pub(super) executor: Box<dyn Executor>,
-    concurrency: Concurrency,
     placed: Option<(Vec<i32>, Vec<i32>)>,
 }
 
 impl ScheduleTrainer {
-    /// Puts `weights` onto an executor, whose schedule was made with `concurrency`.
+    /// Puts `weights` onto an executor.
     ///
     /// # Errors
     /// Errors of the device.
-    pub fn new(
-        executor: Box<dyn Executor>,
-        weights: &Weights,
-        concurrency: Concurrency,
-    ) -> Result<Self> {
+    pub fn new(executor: Box<dyn Executor>, weights: &Weights) -> Result<Self> {
         let values = executor.schedule().layout.place(weights);
-        ScheduleTrainer::resume(executor, &values, concurrency)
+        ScheduleTrainer::resume(executor, &values)
     }
 
     /// Creates a trainer with all parameters of another one, in the layout of the schedule.
     ///
     /// # Errors
     /// Errors of the device.
-    pub fn resume(
-        mut executor: Box<dyn Executor>,
-        values: &[f32],
-        concurrency: Concurrency,
-    ) -> Result<Self> {
+    pub fn resume(mut executor: Box<dyn Executor>, values: &[f32]) -> Result<Self> {
         executor.set_weights(values)?;
         Ok(ScheduleTrainer {
             executor,
-            concurrency,
             placed: None,
         })
     }
@@ -66,23 +58,6 @@ impl ScheduleTrainer {
     #[cfg(test)]
     pub fn schedule(&self) -> &Schedule {
         self.executor.schedule()
-    }
-
-    /// Changes batch size or sequence length; parameters and moments stay.
-    ///
-    /// # Errors
-    /// Errors of the device; the trainer is then unchanged.
-    pub fn reshape(&mut self, batch_size: usize, sequence_length: usize) -> Result<()> {
-        let config = ModelConfig {
-            batch_size,
-            sequence_length,
-            ..*self.config()
-        };
-        let sums = self.executor.schedule().sums;
-        self.executor
-            .reshape(Schedule::over_ranks(&config, self.concurrency, sums))?;
-        self.placed = None;
-        Ok(())
     }
 
     /// Trains on a batch once: `B x S` tokens and the token that follows each. Read its loss with

@@ -62,14 +62,6 @@ impl Interpreter {
         }
     }
 
-    /// Changes batch size or sequence length. Parameters and moments stay.
-    pub fn reshape(&mut self, schedule: &Schedule) {
-        self.shape = shape(&schedule.config);
-        self.rotary = rotary(&schedule.config, &self.device);
-        self.tensors.keep_weights();
-        self.losses.clear();
-    }
-
     /// Executes a node through burn. Observed launches carry the node's name.
     pub fn run_node(&mut self, node: &Node) -> Result<()> {
         let _part = part::enter(node.counted_part());

@@ -14,7 +14,7 @@ use burn::tensor::{Device, FloatDType, Tensor, TensorData};
 use tinyllama_kernel_catalog::adamw::Hyperparameters;
 
 use super::buffers::BufferHandle;
-use super::executor::{Executor, Launches, StepSpan, check_reshape};
+use super::executor::{Executor, Launches, StepSpan};
 use super::layout::ParameterIndex;
 use super::schedule::{Schedule, StepPhase};
 use crate::device::Backend;
@@ -131,14 +131,6 @@ impl Executor for ClientExecutor {
             FloatDType::F16 | FloatDType::BF16 => 2,
             _ => 4,
         }
-    }
-
-    fn reshape(&mut self, schedule: Schedule) -> Result<()> {
-        check_reshape(&self.schedule, &schedule)?;
-        self.wait()?;
-        self.interpreter.reshape(&schedule);
-        self.schedule = schedule;
-        Ok(())
     }
 
     fn place(&mut self, tokens: &[i32], targets: &[i32]) -> Result<()> {

@@ -62,13 +62,4 @@ impl Tensors {
         self.log_sums.0.remove(&handle);
         self.integers.0.remove(&handle);
     }
-
-    /// Releases everything except the parameters.
-    pub fn keep_weights(&mut self) {
-        let is_weight = |handle: &BufferHandle| matches!(handle, BufferHandle::Weight(_));
-        self.matrices.0.retain(|handle, _| is_weight(handle));
-        self.vectors.0.retain(|handle, _| is_weight(handle));
-        self.log_sums.0.clear();
-        self.integers.0.clear();
-    }
 }

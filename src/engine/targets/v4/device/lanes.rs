@@ -40,26 +40,18 @@ impl Lanes {
         let ended = (1..schedule.lanes)
             .map(|_| driver.ordering_event())
             .collect::<Result<Vec<_>>>()?;
-        let mut lanes = Lanes {
-            streams,
-            events: Vec::new(),
-            started: driver.ordering_event()?,
-            ended,
-        };
-        lanes.expect(driver, schedule)?;
-        Ok(lanes)
-    }
-
-    /// Creates the events of a schedule with the same number of lanes.
-    pub fn expect(&mut self, driver: &Driver, schedule: &Schedule) -> Result<()> {
         let mut events: Vec<Option<Event>> = schedule.nodes.iter().map(|_| None).collect();
         for earlier in schedule.nodes.iter().flat_map(|node| &node.after) {
             if let Some(event @ None) = events.get_mut(*earlier) {
                 *event = Some(driver.ordering_event()?);
             }
         }
-        self.events = events;
-        Ok(())
+        Ok(Lanes {
+            streams,
+            events,
+            started: driver.ordering_event()?,
+            ended,
+        })
     }
 
     pub fn main(&self) -> &Stream {

@@ -18,7 +18,7 @@ use anyhow::{Context as _, Result, bail};
 use tinyllama_kernel_catalog::adamw::Hyperparameters;
 
 use super::buffers::BufferHandle;
-use super::executor::{Executor, Launches, NamedArrays, StepSpan, check_reshape};
+use super::executor::{Executor, Launches, NamedArrays, StepSpan};
 use super::operation::Operation;
 use super::schedule::{FACTORS, LOSS_RING, Schedule, StepPhase, latest};
 use crate::device::driver::{
@@ -68,7 +68,6 @@ pub struct DeviceExecutor {
     options: DeviceOptions,
     hyperparameters: Hyperparameters,
     driver: Driver,
-    own: Vec<KernelInPlace>,
     runs: usize,
 }
 
@@ -81,7 +80,7 @@ enum GraphState {
     Without(String),
 }
 
-/// State that depends on batch size and sequence length.
+/// A schedule, and everything that is made for it.
 struct Placed {
     schedule: Schedule,
     activations: ActivationBuffers,
@@ -144,7 +143,6 @@ impl DeviceExecutor {
             options,
             hyperparameters,
             driver,
-            own: vec![],
             runs: 0,
         })
     }
@@ -158,7 +156,6 @@ impl DeviceExecutor {
             bail!("kernels of the workbench compute in f32: leave out --dtype");
         }
         self.placed.kernels.replace(&self.driver, own)?;
-        self.own = own.to_vec();
         Ok(self)
     }
 
@@ -266,36 +263,6 @@ impl Executor for DeviceExecutor {
 
     fn operand_bytes(&self) -> usize {
         self.options.precision.element_bytes()
-    }
-
-    fn reshape(&mut self, schedule: Schedule) -> Result<()> {
-        check_reshape(&self.placed.schedule, &schedule)?;
-        if schedule.lanes != self.placed.schedule.lanes {
-            bail!("the number of lanes cannot change");
-        }
-        self.synchronize()?;
-        let batches = Batches::new(&self.driver, schedule.config.tokens())?;
-        let mut placed = Placed::new(
-            &self.driver,
-            self.lanes.main(),
-            schedule,
-            &self.parameters,
-            &self.options,
-        )?;
-        placed.kernels.replace(&self.driver, &self.own)?;
-        self.lanes.expect(&self.driver, &placed.schedule)?;
-        // The update count lies with the activations and is kept.
-        let old = self.slice(self.placed.schedule.factors)?;
-        if let Some(new) = placed.activations.slice(placed.schedule.factors) {
-            // SAFETY: both buffers live until the next line has waited for the stream.
-            unsafe { self.lanes.main().copy(new, old)? };
-            self.synchronize()?;
-        }
-        self.graph = GraphState::Untried;
-        self.placed = placed;
-        self.batches = batches;
-        self.runs = 0;
-        Ok(())
     }
 
     fn place(&mut self, tokens: &[i32], targets: &[i32]) -> Result<()> {

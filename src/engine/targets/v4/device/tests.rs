@@ -9,8 +9,9 @@ use crate::device::driver::{
     CompileRequest, LaunchSettings, Properties, RuntimeCompiler, SourceCode, Vendor,
 };
 use crate::model::{ModelConfig, Preset};
+use crate::targets::v4::schedule::LOSS_RING;
 use crate::targets::v4::tests::{batch, config, fresh_seed, oracle, weights};
-use crate::targets::v4::{Concurrency, HostExecutor, ScheduleTrainer, replays};
+use crate::targets::v4::{Concurrency, HostExecutor, ScheduleTrainer};
 use crate::train::{Synchronize, adamw};
 use tinyllama_base::statistics::relative_difference as difference;
 
@@ -69,7 +70,7 @@ fn trainer_with(
     let schedule = Schedule::new(config, concurrency);
     let driver = stand_in.open();
     let executor = DeviceExecutor::new(driver, schedule, hyperparameters(), options).unwrap();
-    ScheduleTrainer::new(Box::new(executor), &weights(config, seed, 5.0), concurrency).unwrap()
+    ScheduleTrainer::new(Box::new(executor), &weights(config, seed, 5.0)).unwrap()
 }
 
 fn tolerance(precision: GemmPrecision) -> f64 {
@@ -255,9 +256,7 @@ fn a_replayed_graph_is_the_uncaptured_schedule_bit_for_bit_and_both_stay_with_th
 
         let schedule = Schedule::new(&config, Concurrency::NONE);
         let host = HostExecutor::new(schedule, hyperparameters());
-        let mut host =
-            ScheduleTrainer::new(Box::new(host), &weights(&config, 5, 5.0), Concurrency::NONE)
-                .unwrap();
+        let mut host = ScheduleTrainer::new(Box::new(host), &weights(&config, 5, 5.0)).unwrap();
         for loss in &plain.0 {
             host.step(&tokens, &targets, Synchronize::Step).unwrap();
             let expected = host.last_loss().unwrap();
@@ -328,12 +327,13 @@ fn gradients_without_updates_wait_as_often_as_a_step_does() {
     });
 }
 
+/// Longer than the ring of losses, so that every slot is written again.
 #[test]
-fn replays_are_compared_step_by_step_and_a_difference_is_found() {
+fn hundreds_of_replays_are_as_many_launches_bit_for_bit() {
     on("gfx90a", &[STAND_IN_MEMORY], |stand_in| {
+        const AT_ONCE: usize = LOSS_RING / 2;
         let config = config([11, 12, 1, 2, 1, 10, 5, 1]);
         let (tokens, targets) = batch(&config, 5);
-        let batch = (&tokens[..], &targets[..]);
         let trainer = |capture: bool, concurrency: Concurrency| {
             let options = DeviceOptions {
                 precision: GemmPrecision::F32,
@@ -344,43 +344,27 @@ fn replays_are_compared_step_by_step_and_a_difference_is_found() {
             };
             trainer_with(stand_in, &config, options, concurrency, 5)
         };
-        let mut replayed = trainer(true, PARALLEL);
-        let mut launched = trainer(false, Concurrency::NONE);
-        let mut seen = 0;
-        let mut progress = |done| seen = done;
-        let equal = replays(&mut replayed, &mut launched, batch, 6, &mut progress).unwrap();
-        assert!(equal.identical && equal.first_difference.is_none());
-        assert_eq!((equal.steps, seen), (6, 6));
-
-        replayed.step(&tokens, &targets, Synchronize::Step).unwrap();
-        let ahead = replays(&mut replayed, &mut launched, batch, 3, &mut |_| {}).unwrap();
-        assert!(!ahead.identical);
-        assert_eq!(ahead.first_difference, Some(1));
-
-        let refused = replays(&mut launched, &mut replayed, batch, 1, &mut |_| {}).unwrap_err();
-        assert!(refused.to_string().contains("not replayed"), "{refused}");
-    });
-}
-
-#[test]
-fn another_shape_is_captured_again_without_a_leak() {
-    on("gfx90a", &[STAND_IN_MEMORY], |stand_in| {
-        let config = shapes()[1];
-        let mut trainer = trainer(stand_in, &config, GemmPrecision::F32, true, PARALLEL, 5);
-        let (tokens, targets) = batch(&config, 5);
-        trainer.step(&tokens, &targets, Synchronize::Step).unwrap();
-        let (weights, memory) = (trainer.weights().unwrap(), trainer.memory().in_use);
-        for (batch_size, sequence_length) in [(1, config.sequence_length), (2, 16)] {
-            trainer.reshape(batch_size, sequence_length).unwrap();
-            assert_eq!(trainer.weights().unwrap(), weights);
-            assert!(trainer.captured().is_err());
-            trainer
-                .reshape(config.batch_size, config.sequence_length)
-                .unwrap();
-            assert_eq!(trainer.memory().in_use, memory);
+        let mut trainers = [trainer(true, PARALLEL), trainer(false, Concurrency::NONE)];
+        let held =
+            |trainers: &[ScheduleTrainer; 2]| trainers.each_ref().map(|it| it.memory().in_use);
+        let mut held_first = None;
+        for _ in 0..3 {
+            let losses = trainers.each_mut().map(|trainer| {
+                for _ in 0..AT_ONCE {
+                    trainer.step(&tokens, &targets, Synchronize::Never).unwrap();
+                }
+                let losses = trainer.last_losses(AT_ONCE).unwrap();
+                losses.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+            });
+            assert_eq!(losses[0], losses[1]);
+            assert!(f32::from_bits(losses[0][AT_ONCE - 1]).is_finite());
+            assert_eq!(*held_first.get_or_insert(held(&trainers)), held(&trainers));
         }
-        let step = trainer.step(&tokens, &targets, Synchronize::Step).unwrap();
-        assert!(trainer.last_loss().unwrap().is_finite() && step.launches.captured > 0);
+        assert!(trainers[0].captured().is_ok() && trainers[1].captured().is_err());
+        let weights = trainers
+            .each_mut()
+            .map(|trainer| trainer.weights().unwrap());
+        assert_eq!(weights[0], weights[1]);
     });
 }
 

@@ -22,22 +22,6 @@ pub struct Memory {
 
 impl Memory {
     pub fn new(schedule: &Schedule) -> Memory {
-        let zeros = || vec![0.0; schedule.layout.length];
-        let mut memory = Memory {
-            layout: schedule.layout.clone(),
-            weights: zeros(),
-            gradients: zeros(),
-            first_moments: zeros(),
-            second_moments: zeros(),
-            buffers: Vec::new(),
-            integers: Vec::new(),
-        };
-        memory.reshape(schedule);
-        memory
-    }
-
-    /// Creates buffers for another schedule with the same parameters.
-    pub fn reshape(&mut self, schedule: &Schedule) {
         let (mut buffers, mut integers) = (Vec::new(), Vec::new());
         for specification in &schedule.buffers.specifications {
             let elements = specification.elements();
@@ -48,7 +32,16 @@ impl Memory {
             buffers.push(vec![0.0; floats]);
             integers.push(vec![0; whole]);
         }
-        (self.buffers, self.integers) = (buffers, integers);
+        let zeros = || vec![0.0; schedule.layout.length];
+        Memory {
+            layout: schedule.layout.clone(),
+            weights: zeros(),
+            gradients: zeros(),
+            first_moments: zeros(),
+            second_moments: zeros(),
+            buffers,
+            integers,
+        }
     }
 
     pub fn read(&self, handle: BufferHandle) -> &[f32] {

@@ -12,7 +12,7 @@ use tinyllama_kernels::flash_attention::host::{self as attention, HeadValues, Sa
 use tinyllama_kernels::rmsnorm::host::{NormRows, SavedNorm};
 use tinyllama_kernels::{cross_entropy, rope, swiglu};
 
-use super::executor::{Executor, NamedArrays, check_reshape};
+use super::executor::{Executor, NamedArrays};
 use super::operation::{InPlace, Operation};
 use super::schedule::{LOSS_RING, Schedule, latest};
 use crate::model::{NORM_EPSILON, attention_shape, rotary_table};
@@ -105,15 +105,6 @@ impl Executor for HostExecutor {
 
     fn operand_bytes(&self) -> usize {
         size_of::<f32>()
-    }
-
-    fn reshape(&mut self, schedule: Schedule) -> Result<()> {
-        check_reshape(&self.schedule, &schedule)?;
-        self.memory.reshape(&schedule);
-        self.rotary = rotary_table(&schedule.config);
-        self.schedule = schedule;
-        self.runs = 0;
-        Ok(())
     }
 
     fn place(&mut self, tokens: &[i32], targets: &[i32]) -> Result<()> {
