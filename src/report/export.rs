@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::{Report, html, junit, markdown};
+use crate::{Report, html, markdown};
 use tinyllama_base::{file, named, untrusted};
 
 named! {
@@ -19,8 +19,6 @@ named! {
         Markdown = "report.md",
         /// report.html: one file, no script
         Html = "report.html",
-        /// junit.xml: one case a check
-        Junit = "junit.xml",
     }
 }
 
@@ -30,7 +28,6 @@ impl ReportFormat {
             ReportFormat::Json => untrusted::json(report)?,
             ReportFormat::Markdown => markdown(report),
             ReportFormat::Html => html::render(report),
-            ReportFormat::Junit => junit::render(report),
         })
     }
 }

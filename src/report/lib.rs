@@ -1,6 +1,6 @@
-//! Reports about a learner's work, as HTML, Markdown, JSON or JUnit; hand-ins and their verification; one report of a class.
+//! Reports about a learner's work, as HTML, Markdown or JSON; hand-ins and their verification; one report of a class.
 //!
-//! [`collect`](fn@collect) makes a [`Report`] from a session. [`html`], [`markdown`], [`card`] and [`junit`] show it.
+//! [`collect`](fn@collect) makes a [`Report`] from a session. [`html`], [`markdown`] and [`card`] show it.
 //! [`hand_in`] packs and verifies it with its records, [`class`] merges many.
 //!
 //! The crate uses everything from `base` to `session`.
@@ -28,7 +28,6 @@ pub mod document;
 pub mod export;
 pub mod hand_in;
 pub mod html;
-pub mod junit;
 pub mod layout;
 mod ratios;
 mod roofline;
