@@ -122,26 +122,6 @@ fn a_terminal_that_cannot_place_its_cursor_gets_lines() {
 }
 
 #[test]
-fn addresses_are_links_where_the_terminal_follows_them_and_text_elsewhere() {
-    let written = |term: &str| {
-        let home = home();
-        let lines = command(&home)
-            .arg("--plain")
-            .env_remove("TINYLLAMA_LESSONS")
-            .env_remove("TMUX")
-            .env("TERM", term);
-        let terminal = Terminal::start(lines, 100, 50);
-        terminal.wait_for("> ");
-        terminal.send("page rocprof\n");
-        terminal.wait_for("ui.perfetto.dev");
-        terminal.written()
-    };
-    let link = "\x1b]8;;https://ui.perfetto.dev\x1b\\https://ui.perfetto.dev\x1b]8;;\x1b\\";
-    assert!(written("xterm-kitty").contains(link));
-    assert!(!written("xterm-256color").contains("\x1b]8"));
-}
-
-#[test]
 fn lines_break_between_words_at_the_width_of_a_narrow_terminal() {
     let home = home();
     let lines = command(&home)

@@ -7,7 +7,6 @@ use super::command::{DialogueCommand, HELP, parse};
 use super::show::{folded_for_terminal, outline};
 use super::step::{choices, parse_answer, said};
 use crate::plain::{FAREWELL, markdown};
-use crate::tui::hyperlinks;
 use tinyllama_base::{plain, plain_lines};
 use tinyllama_lesson::path::WHOLE;
 use tinyllama_lesson::{Course, Lesson, Step};
@@ -27,8 +26,6 @@ pub struct Dialogue<'c, I, O> {
     pub processes: Processes,
     pub input: I,
     pub output: O,
-    /// URLs that are made links, because the terminal follows them.
-    pub links: Vec<String>,
     /// The open step.
     pub at: Option<StepRef>,
 }
@@ -337,7 +334,6 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
 
     pub(super) fn print(&mut self, text: &str) -> Result<(), TutorError> {
         let text = folded_for_terminal(&plain_lines(text));
-        let text = hyperlinks::in_lines(&text, &self.links);
         writeln!(self.output, "{text}")
             .and_then(|()| self.output.flush())
             .map_err(TutorError::io("writing"))

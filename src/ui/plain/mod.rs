@@ -13,11 +13,10 @@ mod tests;
 
 pub use show::{LONGEST_LINE, folded_prose, for_terminal, markdown, markdown_for_terminal};
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::sync::Arc;
 
 use self::dialogue::Dialogue;
-use crate::tui::hyperlinks;
 use tinyllama_lesson::Course;
 use tinyllama_runs::Processes;
 use tinyllama_session::Session;
@@ -36,12 +35,6 @@ pub fn run(options: TutorOptions) -> Result<(), TutorError> {
     session.record_opening(&course.title, &course.version)?;
     let session = SharedSession::new(session);
     let processes = Processes::default();
-    let is_followed =
-        io::stdout().is_terminal() && hyperlinks::are_followed(|name| std::env::var(name).ok());
-    let links = match is_followed {
-        true => hyperlinks::urls(&course),
-        false => Vec::new(),
-    };
     let face = LineMode {
         processes: processes.clone(),
     };
@@ -54,7 +47,6 @@ pub fn run(options: TutorOptions) -> Result<(), TutorError> {
         processes,
         input: io::stdin().lock(),
         output: io::stdout().lock(),
-        links,
         at: None,
     };
     let result = dialogue.run_to_end();

@@ -68,7 +68,6 @@ impl Learner {
             processes: Processes::default(),
             input: input.as_bytes(),
             output: &mut output,
-            links: Vec::new(),
             at: None,
         };
         dialogue.run_to_end().unwrap();

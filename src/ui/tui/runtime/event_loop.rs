@@ -95,11 +95,6 @@ impl TerminalGuard {
         })
     }
 
-    /// Makes these URLs links wherever they stand on the screen.
-    pub fn link(&mut self, urls: Vec<String>) {
-        self.screen.urls = urls;
-    }
-
     /// Runs the loop until the application is over.
     pub async fn event_loop<P: App>(
         &mut self,

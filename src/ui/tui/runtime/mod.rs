@@ -2,7 +2,6 @@
 
 pub(super) mod event_loop;
 mod hand_over;
-pub mod hyperlinks;
 mod pace;
 mod run;
 pub(super) mod screen;
@@ -111,9 +110,6 @@ async fn event_loop(
         Arc::clone(&terminal_lent),
     );
     let (mut terminal, signals) = set_up(options.mouse, &session, &processes, face)?;
-    if hyperlinks::are_followed(|name| std::env::var(name).ok()) {
-        terminal.link(hyperlinks::urls(&course));
-    }
     let preparing = Background::default();
     // Without a GPU there is nothing to compile. Behind a launcher, compiling would take another learner's
     // turn on the GPU.

@@ -20,7 +20,6 @@ use crossterm::{cursor, queue, style};
 use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::prelude::{Buffer, Position, Rect};
 
-use super::hyperlinks::{self, ScreenLink};
 use tinyllama_runs::Processes;
 use tinyllama_tutor_core::SharedSession;
 
@@ -99,10 +98,6 @@ pub struct Screen {
     shown: Option<Buffer>,
     /// Position of the visible cursor on the terminal.
     cursor: Option<Position>,
-    /// URLs that become links. None in a terminal that may not follow them.
-    pub urls: Vec<String>,
-    /// The links on the terminal.
-    linked: Vec<ScreenLink>,
 }
 
 impl Screen {
@@ -113,8 +108,6 @@ impl Screen {
             device: Box::new(device),
             shown: None,
             cursor: None,
-            urls: Vec::new(),
-            linked: Vec::new(),
         };
         screen.enter_again()?;
         Ok(screen)
@@ -167,31 +160,13 @@ impl Screen {
             Some(before) => before,
             None => {
                 queue!(bytes, style::ResetColor, Clear(ClearType::All))?;
-                self.linked.clear();
                 Buffer::empty(area)
             }
         };
         let changes = before.diff(&next);
         let is_same = changes.is_empty() && cursor == self.cursor && bytes.len() <= SYNC_LENGTH;
         if !changes.is_empty() {
-            let linked = hyperlinks::find(&next, &self.urls);
             CrosstermBackend::new(&mut bytes).draw(changes.iter().copied())?;
-            let was_drawn =
-                |at: &Position| changes.iter().any(|(x, y, _)| (*x, *y) == (at.x, at.y));
-            let stale = self.linked.iter().filter(|link| !linked.contains(link));
-            for (_, cells) in stale {
-                draw_cells(&mut bytes, &next, cells)?;
-            }
-            for link in &linked {
-                let (url, cells) = link;
-                if !self.linked.contains(link) || cells.iter().any(was_drawn) {
-                    // The number tells the terminal that both rows of a cut URL are one link.
-                    write!(bytes, "\x1b]8;id={url};{}\x1b\\", self.urls[*url])?;
-                    draw_cells(&mut bytes, &next, cells)?;
-                    write!(bytes, "\x1b]8;;\x1b\\")?;
-                }
-            }
-            self.linked = linked;
         }
         match cursor {
             Some(position) => queue!(bytes, cursor::MoveTo(position.x, position.y), cursor::Show)?,
@@ -207,11 +182,6 @@ impl Screen {
         self.device.write(&bytes)?;
         Ok(bytes.len())
     }
-}
-
-fn draw_cells(bytes: &mut Vec<u8>, buffer: &Buffer, cells: &[Position]) -> io::Result<()> {
-    let cells = cells.iter().map(|at| (at.x, at.y, &buffer[*at]));
-    CrosstermBackend::new(bytes).draw(cells)
 }
 
 /// The OSC 52 sequence. Within tmux it comes twice: for tmux itself, and passed through to the terminal around it.
@@ -288,59 +258,5 @@ mod tests {
         assert_eq!(text(false), "\x1b]52;c;cnVuIHYx\x1b\\");
         let passed = "\x1bPtmux;\x1b\x1b]52;c;cnVuIHYx\x1b\x1b\\\x1b\\";
         assert_eq!(text(true), text(false) + passed);
-    }
-
-    /// Keeps what is written.
-    #[derive(Clone, Default)]
-    struct Written(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
-
-    impl ScreenDevice for Written {
-        fn set_raw(&mut self, _: bool) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(())
-        }
-
-        fn size(&self) -> io::Result<(u16, u16)> {
-            Ok((30, 2))
-        }
-
-        fn mouse(&self) -> bool {
-            false
-        }
-    }
-
-    #[test]
-    fn a_url_becomes_a_link_and_is_none_any_more_where_other_text_stands() {
-        let device = Written::default();
-        let mut screen = Screen::enter(device.clone()).unwrap();
-        let drawn = |screen: &mut Screen, line: &str| {
-            device.0.lock().unwrap().clear();
-            let paint = |buffer: &mut Buffer| {
-                buffer.set_string(0, 0, line, ratatui::style::Style::new());
-                None
-            };
-            screen.draw(Rect::new(0, 0, 30, 2), paint).unwrap();
-            String::from_utf8(device.0.lock().unwrap().clone()).unwrap()
-        };
-        let plain = drawn(&mut screen, "at https://a.dev now");
-        assert!(!plain.contains("\x1b]8"), "{plain:?}");
-        screen.urls = vec!["https://a.dev".into()];
-        screen.enter_again().unwrap();
-        let linked = drawn(&mut screen, "at https://a.dev now");
-        let start = "\x1b]8;id=0;https://a.dev\x1b\\";
-        let end = "\x1b]8;;\x1b\\";
-        assert_eq!(linked.matches(start).count(), 1, "{linked:?}");
-        assert_eq!(linked.matches(end).count(), 1, "{linked:?}");
-        // What changes next to a link does not write it again.
-        let beside = drawn(&mut screen, "at https://a.dev then");
-        assert!(!beside.contains("\x1b]8"), "{beside:?}");
-        // The letters that stay are drawn again without a link.
-        let other = drawn(&mut screen, "at https://a.com then");
-        assert!(!other.contains("\x1b]8"), "{other:?}");
-        assert!(other.contains("https://a."), "{other:?}");
     }
 }
