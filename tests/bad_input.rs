@@ -12,7 +12,7 @@ use common::{SMALL, run, run_v1, stderr, stdout, tutor};
 const REFUSED: &[(&[&str], i32, &[&str])] = &[
     (&["v1", "--layers=0"], 2, &["--layers is 0", "at least 1"]),
     (&["v1", "--batch-size=0"], 2, &["--batch-size is 0"]),
-    (&["v1", "--num-steps=0"], 2, &["--num-steps is 0"]),
+    (&["v1", "--num-steps=0"], 2, &["--num-steps", "from 1 to"]),
     (&["v1", "--hidden=99999999999"], 2, &["--hidden", "largest"]),
     (
         &["v1", "--seq-len=18446744073709551615"],
@@ -44,10 +44,14 @@ const REFUSED: &[(&[&str], i32, &[&str])] = &[
     (
         &["v1", "--learning-rate=nan"],
         2,
-        &["--learning-rate", "positive"],
+        &["--learning-rate", "from 1e-12 to 10.0"],
     ),
     (&["v1", "--learning-rate=-1"], 2, &["--learning-rate"]),
-    (&["v1", "--bucket-mb=nan"], 2, &["--bucket-mb", "above 0"]),
+    (
+        &["v1", "--bucket-mb=nan"],
+        2,
+        &["--bucket-mb", "a number from"],
+    ),
     (
         &["v1", "--data=/no/such/file"],
         2,

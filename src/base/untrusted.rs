@@ -223,22 +223,6 @@ impl<W: io::Write> io::Write for PlainWriter<W> {
     }
 }
 
-/// Escapes what a terminal could obey in JSON text. Such characters only stand in its strings, so the document means the
-/// same.
-pub fn plain_json(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut units = [0; 2];
-    for c in text.chars() {
-        match c != '\n' && (c.is_control() || is_hidden(c)) {
-            true => c.encode_utf16(&mut units).iter().for_each(|unit| {
-                out.push_str(&format!("\\u{unit:04x}"));
-            }),
-            false => out.push(c),
-        }
-    }
-    out
-}
-
 /// Escapes text for Markdown: the result is on one line and contains no table, HTML or emphasis.
 pub fn markdown(text: &str) -> String {
     let text = plain(text.trim());
@@ -298,17 +282,6 @@ mod tests {
         assert_eq!(plain(evil), "a^[]52;c;x^G<U+009B>8m  b<U+202E>^?");
         assert_eq!(plain_lines("a\u{1b}[8m\n\tb\u{2028}"), "a^[[8m\n b<U+2028>");
         assert_eq!(code("a`b\u{1b}"), "`a'b^[`");
-        let value = serde_json::json!({ "a\u{9b}": "\u{1b}\u{202e}\u{e0041}\u{7f} \u{e9}" });
-        let text = plain_json(&serde_json::to_string_pretty(&value).unwrap());
-        assert!(
-            text.chars()
-                .all(|c| c == '\n' || !(c.is_control() || is_hidden(c))),
-            "{text}"
-        );
-        assert_eq!(
-            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
-            value
-        );
         for c in [
             '\u{ad}',
             '\u{61c}',

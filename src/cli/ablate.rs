@@ -7,6 +7,7 @@ use super::analysis::{
     Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, Measure, Sweep, TIMED, bar,
     interval, plural, switches,
 };
+use tinyllama_base::errln;
 use tinyllama_analysis::ablation::{Ablation, States, SwitchEffect, analyse};
 use tinyllama_analysis::comparison::total_series;
 use tinyllama_analysis::{RunFailure, RunVariant};
@@ -91,7 +92,7 @@ impl Analysis for AblateArgs {
 /// Names the combination that this device cannot run, because the experiment needs all of them.
 fn explain_failure(failure: &RunFailure) {
     if let RunFailure::FailedRun(failed) = failure {
-        eprintln!(
+        errln!(
             "the combination `{}` did not run; choose --switches without the one it needs",
             failed.variant
         );

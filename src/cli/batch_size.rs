@@ -5,8 +5,9 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
+use tinyllama_contract::bounds;
 use super::analysis::{
-    Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, TIMED, parse_number, positive,
+    Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, TIMED,
 };
 use tinyllama_analysis::batch_size::{AS_GOOD, BatchSizeSearch, Bounds, Goal, SizeTrial, search};
 use tinyllama_analysis::comparison::{peak_bytes, step_ms};
@@ -28,27 +29,22 @@ pub struct BatchSizeArgs {
     /// Target to run, optionally with flags after a colon
     target: RunSpec,
     /// Share of the device's memory that a run may use, from 0 to 1
-    #[arg(long, value_name = "SHARE", default_value_t = 0.8, value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.8, value_parser = bounds::SHARE)]
     memory: f64,
     /// Property to maximise
     #[arg(long, value_enum, default_value = "throughput")]
     optimize: Goal,
     /// Smallest batch size to try
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = positive)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = bounds::BATCH)]
     from: usize,
     /// Largest batch size to try
-    #[arg(long, value_name = "N", default_value_t = 4096)]
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = bounds::BATCH)]
     to: usize,
     /// Find the limit to the exact sample instead of to a sixteenth
     #[arg(long)]
     exact: bool,
     #[command(flatten)]
     flags: Flags,
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    let it_is = "expected a share between 0 and 1, such as 0.8";
-    parse_number(text, |share| share > 0.0 && share <= 1.0, it_is)
 }
 
 /// The document that `--json` prints.

@@ -13,6 +13,7 @@ use tinyllama_analysis::calibration::{Calibration, VERSION};
 use tinyllama_analysis::gpus::{self, DataSheet};
 use tinyllama_base::NOT_REPORTED;
 use tinyllama_base::clock::unix_time;
+use tinyllama_base::errln;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_engine::device::{BackendChoice, ceilings};
 use tinyllama_runs::{Launcher, NotStarted, RunExit, folder};
@@ -84,7 +85,7 @@ impl Analysis for CalibrateArgs {
 fn kept(root: &Path) -> Result<Vec<Calibration>> {
     let (calibrations, damaged) = Calibration::load_all(root)?;
     for problem in damaged {
-        eprintln!("warning: {problem}");
+        errln!("warning: {problem}");
     }
     Ok(calibrations)
 }
@@ -99,7 +100,7 @@ impl CalibrateArgs {
                 UsageError(format!("--backend {name}: use {known}"))
             })?,
         };
-        let mut progress = |what: &str| eprintln!("  {what}");
+        let mut progress = |what: &str| errln!("  {what}");
         let reached = ceilings::measure(backend, self.device.as_deref(), &mut progress)?;
         Ok(Calibration {
             version: VERSION,
@@ -112,7 +113,7 @@ impl CalibrateArgs {
     /// Measures in a child process and stores the result. A driver that crashes under full load ends only the child.
     fn measured(&self, root: &Path) -> Result<Calibration> {
         folder::check_writable(root)?;
-        eprintln!(
+        errln!(
             "measuring; this takes up to a minute, or longer the first time, when kernels are compiled and tuned"
         );
         let launcher = Launcher::from_settings(self.launcher.as_deref(), None)?;

@@ -1,7 +1,7 @@
 //! `doctor --collect`: packs all facts from a first run on new hardware into one archive that can be sent to us.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -16,6 +16,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Exit;
 use tinyllama_base::duration;
+use tinyllama_base::errln;
+use tinyllama_base::terminal::Stdout;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_runs::signal_group;
 
@@ -76,7 +78,7 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
             arguments.extend(flags.iter().map(String::as_str));
         }
         let command = arguments.join(" ");
-        eprintln!("{} of {}: {command}", number + 1, facts.len());
+        errln!("{} of {}: {command}", number + 1, facts.len());
         let started = Instant::now();
         let stop = || signal() != 0 || started.elapsed() > limit;
         let ending = match run(&arguments, file, folder.path(), &stop)? {
@@ -84,7 +86,7 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
             None if signal() != 0 => "interrupted".into(),
             None => format!("ended after {}", duration(limit.as_secs_f64())),
         };
-        eprintln!("  {ending}");
+        errln!("  {ending}");
         let taken = duration(started.elapsed().as_secs_f64());
         writeln!(index, "{command}: {ending}, {taken}")?;
         succeeded += usize::from(ending == "exit status: 0");
@@ -94,7 +96,7 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
     archive.into_inner()?.finish()?.sync_all()?;
     let of = facts.len();
     writeln!(
-        io::stdout(),
+        Stdout,
         "wrote {name} ({succeeded} of {of} commands succeeded); it holds device, driver and library names and measurements, none of your files"
     )?;
     Ok(match i32::try_from(signal()) {

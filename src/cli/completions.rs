@@ -9,6 +9,7 @@ use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
 
 use super::Exit;
+use tinyllama_base::terminal::Stdout;
 use tinyllama_contract::targets;
 use tinyllama_kernel_catalog::KERNELS;
 use tinyllama_lesson::{Course, CourseSource};
@@ -31,7 +32,7 @@ pub fn run<C: CommandFactory>(args: &CompletionsArgs) -> Result<Exit> {
     if args.shell == Shell::Bash {
         script = with_one_program_name(&script);
     }
-    std::io::stdout().write_all(script.as_bytes())?;
+    Stdout.write_all(script.as_bytes())?;
     Ok(Exit::Ok)
 }
 

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::Exit;
 use super::print_result::print_document;
+use tinyllama_base::terminal;
 use tinyllama_engine::targets::difference::{Difference, Excerpt, differences};
 use tinyllama_engine::targets::{self, Target};
 use tinyllama_ui::tui::highlight::Highlighter;
@@ -53,7 +54,12 @@ pub fn run(args: &DiffArgs) -> Result<Exit> {
         // NO_COLOR, pipes and dumb terminals get plain text.
         let colours = console::Term::stdout().features().colors_supported();
         let highlighter = (colours && !args.brief).then(Highlighter::load);
-        print(out, &document, args.brief, highlighter.as_ref())
+        let mut text = Vec::new();
+        print(&mut text, &document, args.brief, highlighter.as_ref())?;
+        match highlighter {
+            Some(_) => terminal::write_coloured(&String::from_utf8_lossy(&text)),
+            None => out.write_all(&text),
+        }
     })
 }
 

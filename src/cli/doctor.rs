@@ -9,12 +9,14 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::analysis::{AnalysisPage, parse_number};
+use super::analysis::AnalysisPage;
 use super::doctor_launcher::LauncherReport;
 use super::print_result::print_prose;
 use super::{Exit, collect, doctor_driver, doctor_machine};
 use tinyllama_base::locale;
 use tinyllama_base::table::wrapped;
+use tinyllama_base::terminal::Stdout;
+use tinyllama_contract::bounds;
 use tinyllama_engine::device::finding::{DeviceFinding, FindingStatus};
 use tinyllama_engine::device::{BackendChoice, diagnosis};
 use tinyllama_runs::{Launcher, folder};
@@ -27,7 +29,7 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "tinyllama-tutor-facts.tar.gz")]
     collect: Option<PathBuf>,
     /// With --collect: time limit for each command, in minutes
-    #[arg(long, value_name = "MINUTES", default_value_t = 15.0, requires = "collect", value_parser = minutes)]
+    #[arg(long, value_name = "MINUTES", default_value_t = 15.0, requires = "collect", value_parser = bounds::MINUTES)]
     limit: f64,
     /// With --collect: flags for every run that trains, such as a smaller model; TINYLLAMA_BACKEND sets the backend
     /// of all runs
@@ -89,11 +91,6 @@ struct TerminalFacts {
 }
 
 /// Parses minutes, up to a day.
-fn minutes(text: &str) -> Result<f64, String> {
-    let it_is = "expected minutes above 0 and at most 1440";
-    parse_number(text, |minutes| minutes > 0.0 && minutes <= 1440.0, it_is)
-}
-
 pub fn run(args: &DoctorArgs) -> Result<Exit> {
     if let Some(path) = &args.collect {
         collect::check_name(path)?;
@@ -126,7 +123,7 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
     let exit = if ready { Exit::Ok } else { Exit::Environment };
     let mut findings = report.findings.iter();
     if findings.any(|one| one.status == FindingStatus::Hangs) {
-        io::stdout().flush()?;
+        Stdout.flush()?;
         // SAFETY: ends the process. It skips the driver's exit handlers, which would hang as well.
         unsafe { libc::_exit(i32::from(exit.code())) };
     }

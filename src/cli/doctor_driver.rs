@@ -10,6 +10,7 @@ use super::Exit;
 use super::doctor::{DoctorArgs, print_finding};
 use super::print_result::print_document;
 use tinyllama_base::device_facts::DeviceFacts;
+use tinyllama_base::terminal::Stdout;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_engine::device::finding::{DeviceFinding, FindingStatus};
 use tinyllama_engine::device::selftest::{self, TrialEffort};
@@ -68,7 +69,7 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
 
 /// Tests one driver. Unless a document is wanted, it prints each line immediately.
 fn attempt(args: &DoctorArgs, backend: Backend, effort: TrialEffort) -> io::Result<DriverTests> {
-    let mut out = io::stdout().lock();
+    let mut out = Stdout;
     let mut topic = "";
     let mut printed = match args.json {
         true => Ok(()),

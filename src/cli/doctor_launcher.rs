@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::analysis::AnalysisPage;
+use tinyllama_base::errln;
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::untrusted::plain;
 use tinyllama_contract::event::Body;
@@ -20,7 +21,7 @@ use tinyllama_runs::{Launcher, Line, NotStarted, read_line};
 /// The machine that executes runs.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct LauncherReport {
-    /// `local`, `slurm`, `ssh:HOST`, or a command.
+    /// `local`, `slurm`, or a command.
     pub launcher: String,
     pub why: String,
     /// The document of `doctor --json` from that machine. Null if runs are executed here, or without an answer.
@@ -92,7 +93,7 @@ fn ask(launcher: &Launcher) -> Result<Value> {
         let line = line.context("reading its answer failed")?;
         match read_line(&line) {
             Line::Event(event) => match event.body {
-                Body::Phase(phase) => eprintln!("{}", plain(&phase.message)),
+                Body::Phase(phase) => errln!("{}", plain(&phase.message)),
                 Body::Error(failure) => trouble = Some(failure.message),
                 _ => {}
             },

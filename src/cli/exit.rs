@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 
 use itertools::Itertools;
 
+use tinyllama_base::errln;
 use tinyllama_analysis::RunFailure;
 use tinyllama_base::untrusted::{plain, plain_lines};
 use tinyllama_contract::event::FailureCode;
@@ -198,7 +199,7 @@ pub fn report(error: &anyhow::Error) -> Exit {
     match exit {
         Exit::Ok => {}
         _ if error.is::<AlreadyReported>() => {}
-        Exit::Signal(_) => eprintln!("{}", causes.join(": ")),
+        Exit::Signal(_) => errln!("{}", causes.join(": ")),
         _ => say("error: ", &causes.join(": ")),
     }
     if let Some(remedy) = remedy(error) {
@@ -215,7 +216,7 @@ fn say(head: &str, text: &str) {
         true => folded_prose(line, columns.max(20)).replace('\n', "\n       "),
         false => line.to_owned(),
     });
-    eprintln!("{head}{}", lines.format("\n"));
+    errln!("{head}{}", lines.format("\n"));
 }
 
 #[cfg(test)]

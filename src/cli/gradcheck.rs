@@ -11,7 +11,9 @@ use super::Exit;
 use super::analysis::AnalysisPage;
 use super::print_result::{print_page, print_prose};
 use tinyllama_base::clock::unix_time;
+use tinyllama_base::errln;
 use tinyllama_base::table::TableColumns;
+use tinyllama_contract::bounds;
 use tinyllama_contract::event::{Body, RankCheck};
 use tinyllama_contract::flags::TrainingArgs;
 use tinyllama_contract::flags::{RunSpec, UsageError};
@@ -28,7 +30,7 @@ pub struct GradcheckArgs {
     #[arg(long, value_name = "N")]
     input_seed: Option<u64>,
     /// Check the gradients that v4 sums over this many GPUs against those of one GPU with the whole batch
-    #[arg(long, value_name = "N", conflicts_with = "input_seed")]
+    #[arg(long, value_name = "N", conflicts_with = "input_seed", value_parser = bounds::GPUS)]
     gpus: Option<usize>,
     #[command(flatten)]
     common: CheckArgs,
@@ -109,7 +111,7 @@ pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
 
 /// Says what is computed now on the error stream.
 fn computing(what: &str) {
-    eprintln!("computing {what}");
+    errln!("computing {what}");
 }
 
 /// Starts a run over several GPUs for the check before its first step.
@@ -139,7 +141,7 @@ fn over_ranks(args: &GradcheckArgs) -> Result<Exit> {
         Ok(())
     })?;
     let Some(check) = found else {
-        eprintln!("{}", ended.stderr.trim_end());
+        errln!("{}", ended.stderr.trim_end());
         return Ok(match Exit::from(ended.exit) {
             Exit::Ok => Exit::Failed,
             exit => exit,

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use burn::tensor::FloatDType;
 use clap::Args;
 use serde::Serialize;
+use tinyllama_base::terminal::Stdout;
 use tinyllama_kernel_catalog::{KERNELS, KernelDescriptor, StepSizes};
 use tinyllama_kernels::binding;
 use tinyllama_kernels::check::{OutputCheck, check_on_cpu};
@@ -216,7 +217,7 @@ fn check(args: &KernelsArgs, kernels: &[&'static KernelDescriptor]) -> Result<Ex
         });
     }
     let seed = args.seed.unwrap_or_else(super::gradcheck::fresh_seed);
-    let mut out = io::stdout().lock();
+    let mut out = Stdout;
     if !args.json {
         let device = &open.facts.device;
         writeln!(out, "kernels on {device} in {dtype:?}, input seed {seed}")?;
@@ -236,7 +237,6 @@ fn check(args: &KernelsArgs, kernels: &[&'static KernelDescriptor]) -> Result<Ex
         }
         rows.push(row);
     }
-    drop(out);
     if args.json {
         print_json(&rows)?;
     }

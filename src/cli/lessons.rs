@@ -15,6 +15,7 @@ use super::lessons_verify::{self, VerifyArgs};
 use super::print_result::{print_json, print_markdown, print_page, print_text};
 use tinyllama_base::locale;
 use tinyllama_base::table::TableColumns;
+use tinyllama_base::terminal::{self, Stderr, Stdout};
 use tinyllama_base::untrusted::plain;
 use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_course_walk::{blind_strategies, lint, scaffold};
@@ -131,11 +132,10 @@ fn report(problems: &Problems, as_json: bool) -> Result<()> {
         return print_json(&json!({ "problems": problems.0 }));
     }
     let style = error_style();
-    let mut out = io::stderr().lock();
     for problem in &problems.0 {
-        writeln!(out, "{}", problem.render(style))?;
+        terminal::write_coloured_error(&format!("{}\n", problem.render(style)))?;
     }
-    writeln!(out, "{}", plural(problems.0.len(), "problem"))?;
+    writeln!(Stderr, "{}", plural(problems.0.len(), "problem"))?;
     Ok(())
 }
 
@@ -274,7 +274,7 @@ fn new(
     let mut file =
         fs::File::create_new(&path).with_context(|| format!("creating {}", path.display()))?;
     file.write_all(scaffold::lesson(id, title).as_bytes())?;
-    let mut out = io::stdout().lock();
+    let mut out = Stdout;
     writeln!(out, "{}", path.display())?;
     writeln!(
         out,

@@ -6,6 +6,7 @@ use clap::Args;
 use super::Exit;
 use super::lessons::{error_style, named};
 use super::print_result::print_document;
+use tinyllama_base::errln;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_course_walk::{VerifyOptions, print_progress, verify};
 use tinyllama_lesson::{Course, CourseSource};
@@ -46,7 +47,7 @@ pub fn run(
     let report = verify(course, source, &args.chosen, &options, &mut print_progress)?;
     if let Some(path) = path {
         let (taken, planned) = (course.minutes_of_path(path), path.minutes);
-        eprintln!("path {}: {taken:.0} of {planned} planned minutes", path.id);
+        errln!("path {}: {taken:.0} of {planned} planned minutes", path.id);
     }
     print_document(as_json, &report.document(), |out| {
         report.print(out, error_style())

@@ -49,6 +49,7 @@ mod tune;
 mod workbench;
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -56,6 +57,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::analysis::AnalysisCommand;
+use tinyllama_base::errln;
+use tinyllama_base::terminal::Stderr;
 use tinyllama_base::tutor_log;
 use tinyllama_contract::flags;
 use tinyllama_contract::flags::UsageError;
@@ -238,7 +241,7 @@ fn with_usual_flags(command: clap::Command) -> clap::Command {
 pub fn main() -> ExitCode {
     let log = folder::state_folder().map(|state| tutor_log::start(&state));
     if let Ok(Err(error)) = log {
-        eprintln!("cannot write the log: {error}");
+        errln!("cannot write the log: {error}");
     }
     let words = without_separator(std::env::args_os().collect());
     let matches = with_usual_flags(Cli::command()).try_get_matches_from(words);
@@ -253,10 +256,11 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // Help and version are not errors, and neither is a pipe that closes while they are printed.
             match error.kind() {
-                ErrorKind::ValueValidation => {
-                    eprint!("{}", flags::plain_number_error(&error.to_string()))
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => drop(error.print()),
+                _ => {
+                    let text = flags::plain_number_error(&error.to_string());
+                    drop(Stderr.write_all(text.as_bytes()));
                 }
-                _ => drop(error.print()),
             }
             match error.use_stderr() {
                 true => Exit::Usage,

@@ -20,6 +20,7 @@ use tinyllama_base::file::inside;
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{Share, bytes, milliseconds, percent, rate, rounded, signed_percent};
 use tinyllama_contract::ElementType;
+use tinyllama_contract::bounds;
 use tinyllama_contract::event::Hello;
 use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_engine::model::ModelConfig;
@@ -59,8 +60,8 @@ pub struct PredictArgs {
     #[arg(long)]
     learn: bool,
     /// v4: predict a run on this many GPUs that share the batch, from runs on one GPU and the time of the sums
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    gpus: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = bounds::GPUS)]
+    gpus: Option<usize>,
     #[command(flatten)]
     flags: Flags,
 }
@@ -130,8 +131,7 @@ impl Analysis for PredictArgs {
 impl PredictArgs {
     /// The number of GPUs if there are several.
     fn gpu_count(&self) -> Option<usize> {
-        let gpus = self.gpus.and_then(|gpus| usize::try_from(gpus).ok());
-        gpus.filter(|gpus| *gpus > 1)
+        self.gpus.filter(|gpus| *gpus > 1)
     }
 
     /// The part of `whole` that each GPU trains.

@@ -15,9 +15,11 @@ use etcetera::BaseStrategy;
 
 use super::Exit;
 use super::session::warn_instructor;
+use tinyllama_base::errln;
 use tinyllama_base::file::replace;
 use tinyllama_base::safe_path::{FileKind, FolderEntry, Refused, SafeFolder};
 use tinyllama_base::{duration, if_there, inside, plain, untrusted};
+use tinyllama_contract::bounds;
 use tinyllama_contract::event::{Body, Hello};
 use tinyllama_contract::flags::RunSpec;
 use tinyllama_engine::device::FORGET_TUNING;
@@ -49,8 +51,8 @@ pub struct PrepareArgs {
     launcher: Option<String>,
     /// Number of programs that compile in parallel on a GPU of this machine (default: half the processors, at most
     /// 8); tuning follows afterwards, one program at a time
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
-    jobs: Option<u16>,
+    #[arg(long, value_name = "N", value_parser = bounds::JOBS)]
+    jobs: Option<usize>,
     /// Flags for every run, such as `-- --config small`
     #[arg(last = true, value_name = "RUN FLAGS")]
     flags: Vec<String>,
@@ -91,7 +93,7 @@ pub fn run(args: &PrepareArgs) -> Result<Exit> {
     let begun = Instant::now();
     let mut compiles = false;
     for (index, spec) in specs.iter().enumerate() {
-        eprintln!("{} of {}: {}", index + 1, specs.len(), spec);
+        errln!("{} of {}: {}", index + 1, specs.len(), spec);
         let since = Instant::now();
         let mut taken = 0;
         let done = compile_one(spec, &launcher, &wishes, &mut |hello| {
@@ -104,16 +106,16 @@ pub fn run(args: &PrepareArgs) -> Result<Exit> {
             Ok(())
         })?;
         if taken > 0 {
-            eprintln!("  took {taken} files that another machine had prepared");
+            errln!("  took {taken} files that another machine had prepared");
         }
         match done {
-            Some(true) => eprintln!("  ready in {}", duration(since.elapsed().as_secs_f64())),
-            Some(false) => eprintln!("  did not run here; the course says so at its step"),
+            Some(true) => errln!("  ready in {}", duration(since.elapsed().as_secs_f64())),
+            Some(false) => errln!("  did not run here; the course says so at its step"),
             None => return Ok(Exit::Ok),
         }
         // The first run has shown which device to compile for.
         if index == 0 && compiles && launcher.is_local() {
-            let jobs = args.jobs.map_or_else(default_jobs, usize::from);
+            let jobs = args.jobs.unwrap_or_else(default_jobs);
             if !compile_all(&specs[1..], &launcher, &wishes, jobs) {
                 return Ok(Exit::Ok);
             }
@@ -123,7 +125,7 @@ pub fn run(args: &PrepareArgs) -> Result<Exit> {
         }
     }
     let taken = duration(begun.elapsed().as_secs_f64());
-    eprintln!("{} programs ready, in {taken}", specs.len());
+    errln!("{} programs ready, in {taken}", specs.len());
     Ok(Exit::Ok)
 }
 
@@ -138,7 +140,7 @@ fn compile_all(specs: &[RunSpec], launcher: &Launcher, wishes: &SharedWishes, jo
     if jobs < 2 || specs.len() < 2 {
         return true;
     }
-    eprintln!("compiling {} programs, {jobs} at a time", specs.len());
+    errln!("compiling {} programs, {jobs} at a time", specs.len());
     let forgetful = launcher.clone().with_variable(FORGET_TUNING, "1");
     let next = AtomicUsize::new(0);
     let ended = AtomicBool::new(false);
@@ -148,7 +150,7 @@ fn compile_all(specs: &[RunSpec], launcher: &Launcher, wishes: &SharedWishes, jo
                 while let Some(spec) = specs.get(next.fetch_add(1, Ordering::Relaxed)) {
                     match compile_one(spec, &forgetful, wishes, &mut |_| Ok(())) {
                         Ok(None) => ended.store(true, Ordering::Relaxed),
-                        Ok(Some(true)) => eprintln!("  compiled: {spec}"),
+                        Ok(Some(true)) => errln!("  compiled: {spec}"),
                         Ok(Some(false)) | Err(_) => {}
                     }
                 }

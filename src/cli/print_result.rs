@@ -1,6 +1,6 @@
 //! Prints a command's result: a document for programs, or text for people.
 
-use std::io::{self, StdoutLock, Write};
+use std::io::{self, Write};
 
 use anyhow::Result;
 use serde::Serialize;
@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::Exit;
 use super::analysis::AnalysisPage;
 use tinyllama_base::locale;
-use tinyllama_base::untrusted::{json, plain_lines};
+use tinyllama_base::terminal::Stdout;
+use tinyllama_base::untrusted::json;
 use tinyllama_ui::plain::{for_terminal, markdown_for_terminal};
 
 /// Prints one JSON document, or the text that `print` writes.
@@ -19,15 +20,14 @@ use tinyllama_ui::plain::{for_terminal, markdown_for_terminal};
 pub fn print_document<E: Into<anyhow::Error>>(
     as_json: bool,
     document: &impl Serialize,
-    print: impl FnOnce(&mut StdoutLock<'static>) -> Result<(), E>,
+    print: impl FnOnce(&mut Stdout) -> Result<(), E>,
 ) -> Result<Exit> {
-    let mut out = io::stdout().lock();
     match as_json {
         true => {
             let text = json(document).map_err(io::Error::from)?;
-            writeln!(out, "{text}")?;
+            writeln!(Stdout, "{text}")?;
         }
-        false => print(&mut out).map_err(Into::into)?,
+        false => print(&mut Stdout).map_err(Into::into)?,
     }
     Ok(Exit::Ok)
 }
@@ -37,7 +37,7 @@ pub fn print_json(document: &impl Serialize) -> Result<()> {
     print_document(true, document, |_| Ok::<_, io::Error>(())).map(drop)
 }
 
-/// Prints one JSON document, or sentences that may come from an untrusted source. Those are folded for a terminal.
+/// Prints one JSON document, or sentences. Those are folded for a terminal.
 pub fn print_prose<E: Into<anyhow::Error>>(
     as_json: bool,
     document: &impl Serialize,
@@ -47,22 +47,22 @@ pub fn print_prose<E: Into<anyhow::Error>>(
     if !as_json {
         print(&mut text).map_err(Into::into)?;
     }
-    let text = plain_lines(&String::from_utf8_lossy(&text));
+    let text = String::from_utf8_lossy(&text);
     print_document(as_json, document, |out| {
         write!(out, "{}", for_terminal(&text))
     })
 }
 
-/// Prints one JSON document, or text that may come from an untrusted source.
+/// Prints one JSON document, or text.
 pub fn print_text(as_json: bool, document: &Value, text: &str) -> Result<Exit> {
     print_prose(as_json, document, |out| writeln!(out, "{text}"))
 }
 
-/// Prints one JSON document, or Markdown that may come from an untrusted source.
+/// Prints one JSON document, or Markdown.
 pub fn print_markdown(as_json: bool, document: &Value, text: &str) -> Result<Exit> {
     print_document(as_json, document, |out| {
         let ascii = !locale::is_utf8(locale::variable);
-        writeln!(out, "{}", markdown_for_terminal(&plain_lines(text), ascii))
+        writeln!(out, "{}", markdown_for_terminal(text, ascii))
     })
 }
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::Exit;
 use super::print_result::print_text;
+use tinyllama_base::errln;
 use tinyllama_base::die_with_parent;
 use tinyllama_contract::flags::UsageError;
 
@@ -77,10 +78,10 @@ pub fn run(args: &PytorchArgs) -> Result<Exit> {
     command.arg("-B").arg(path).args(&args.args);
     command.env("TINYLLAMA_JSON", "1");
     die_with_parent(&mut command, libc::SIGKILL);
-    eprintln!("python3 runs {name}; its output follows when it has ended");
+    errln!("python3 runs {name}; its output follows when it has ended");
     let ended = match command.output() {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            eprintln!(
+            errln!(
                 "error: there is no python3 on your PATH\n       Install Python 3, or skip this step."
             );
             return Ok(Exit::Environment);
@@ -100,9 +101,9 @@ pub fn run(args: &PytorchArgs) -> Result<Exit> {
             .into();
         return print_text(args.json, &document, shown);
     }
-    eprintln!("{said}{log}");
+    errln!("{said}{log}");
     if log.contains("No module named") {
-        eprintln!(
+        errln!(
             "Get what is missing with `python3 -m pip install torch triton numpy`, or skip this step."
         );
         return Ok(Exit::Environment);

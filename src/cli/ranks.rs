@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::Exit;
+use tinyllama_base::errln;
 use tinyllama_base::die_with_parent;
 use tinyllama_base::file::{create_private, create_private_file};
 use tinyllama_base::untrusted::plain;
@@ -354,7 +355,7 @@ fn start(
 /// Prints a line from a rank or its libraries that is not an event.
 fn print_line(rank: usize, line: &[u8]) {
     let line = String::from_utf8_lossy(line);
-    eprintln!("rank {rank}: {}", plain(line.trim_end()));
+    errln!("rank {rank}: {}", plain(line.trim_end()));
 }
 
 /// Collects the output of all ranks of a run.
@@ -432,7 +433,7 @@ impl Merge {
                 .into(),
         });
         failure.message = format!("{who} ended the run, {exit}: {}", failure.message);
-        eprintln!("error: {}\n       {}", failure.message, failure.remedy);
+        errln!("error: {}\n       {}", failure.message, failure.remedy);
         reporter.fail(failure);
         exit.into()
     }

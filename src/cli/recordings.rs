@@ -1,6 +1,6 @@
 //! `recordings`: shows and plays recorded runs of other machines.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -12,6 +12,7 @@ use super::analysis::{AnalysisPage, plural};
 use super::print_result::print_page;
 use super::run_printers::LinePrinter;
 use tinyllama_base::table::TableColumns;
+use tinyllama_base::terminal::Stdout;
 use tinyllama_base::{NOT_REPORTED, duration};
 use tinyllama_contract::flags::split;
 use tinyllama_engine::train::EventSink;
@@ -155,14 +156,14 @@ fn show(library: &Library, recording: &Recording, as_json: bool) -> Result<Exit>
 }
 
 fn play(library: &Library, recording: &Recording, speed: Speed, as_events: bool) -> Result<Exit> {
-    let mut out = io::stdout().lock();
+    let mut out = Stdout;
     let tape = library.tape(recording)?;
     if !as_events {
         writeln!(out, "{}", recording.label())?;
     }
     let control = Control::default();
     control.set_speed(speed);
-    let mut lines = LinePrinter::new(io::stdout());
+    let mut lines = LinePrinter::new(Stdout);
     for line in Player::new(&tape.lines, &control) {
         if as_events {
             writeln!(out, "{line}")?;

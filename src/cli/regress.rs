@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use clap::builder::TypedValueParser;
 use serde_json::json;
 
 use super::analysis::{
     Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, Measure, TIMED, junit,
-    parse_number,
 };
+use tinyllama_contract::bounds;
 use tinyllama_analysis::comparison::{paths, total_series};
 use tinyllama_analysis::regression::{
     Baseline, FigureOutcome, RegressionFigure, RegressionVerdict, RunFigures, check, check_speedup,
@@ -37,10 +38,10 @@ pub struct RegressArgs {
     #[arg(long, requires = "baseline")]
     save: bool,
     /// How much worse a figure may become, in per cent
-    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = bounds::TOLERANCE.map(|percent| percent / 100.0))]
     tolerance: f64,
     /// Minimum speed-up of every target over the target of --against
-    #[arg(long, value_name = "FACTOR", requires = "against", value_parser = factor)]
+    #[arg(long, value_name = "FACTOR", requires = "against", value_parser = bounds::FACTOR)]
     min_speedup: Option<f64>,
     /// Target for speed-ups to refer to; it takes turns with the others
     #[arg(long, value_name = "TARGET", requires = "min_speedup")]
@@ -55,17 +56,6 @@ pub struct RegressArgs {
     measure: Measure,
     #[command(flatten)]
     flags: Flags,
-}
-
-/// Parses a percentage into a share: 5 becomes 0.05.
-fn percent(text: &str) -> Result<f64, String> {
-    let it_is = "expected a number of per cent, such as 5";
-    Ok(parse_number(text, |percent| percent.is_finite() && percent >= 0.0, it_is)? / 100.0)
-}
-
-fn factor(text: &str) -> Result<f64, String> {
-    let it_is = "expected a factor above 0, such as 1.3";
-    parse_number(text, |factor| factor.is_finite() && factor > 0.0, it_is)
 }
 
 /// The targets to run. The target of --against is the last one unless it is among the others.

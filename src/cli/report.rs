@@ -11,6 +11,7 @@ use super::Exit;
 use super::analysis::AnalysisPage;
 use super::print_result::{print_document, print_prose, print_text};
 use super::session::SessionArgs;
+use tinyllama_base::errln;
 use tinyllama_base::table::{push_wrapped, wrapped};
 use tinyllama_base::untrusted::{self, plain};
 use tinyllama_contract::flags::UsageError;
@@ -207,9 +208,9 @@ fn merge(paths: &[PathBuf], output: &Path, course: &Course, as_json: bool) -> Re
     let found = sources::read(paths, course);
     if found.hand_ins.is_empty() {
         for text in &found.unreadable {
-            eprintln!("error: {}", plain(text));
+            errln!("error: {}", plain(text));
         }
-        eprintln!("error: there is nothing to merge");
+        errln!("error: there is nothing to merge");
         return Ok(Exit::Usage);
     }
     let class = class::merge(found.hand_ins, course, found.unreadable);

@@ -14,6 +14,7 @@ use tinyllama_analysis::roofline::{CounterCheck, against_counters, of_run};
 use tinyllama_analysis::{MeasuredRun, RunVariant};
 use tinyllama_base::roofline::{Point, Roofline, svg, text};
 use tinyllama_base::table::{TableColumns, TextTable};
+use tinyllama_contract::bounds;
 use tinyllama_base::units::{Share, bytes, figure, percent, rate};
 use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_profile::read::import;
@@ -33,7 +34,7 @@ pub struct RooflineArgs {
     #[arg(value_name = "TARGET OR RUN")]
     target: String,
     /// Extra steps that time every kernel
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = bounds::PROFILED_STEPS)]
     profile_steps: usize,
     /// Write the diagram as SVG
     #[arg(long, value_name = "FILE")]

@@ -14,8 +14,11 @@ use super::exit::{self, Exit};
 use super::ranks::{self, SchedulerTask};
 use super::run_printers::{DocumentPrinter, JsonLines, LinePrinter};
 use super::signals;
+use tinyllama_base::errln;
 use tinyllama_base::panics::{self, Panicked};
+use tinyllama_base::terminal::Stdout;
 use tinyllama_contract::ElementType;
+use tinyllama_contract::bounds;
 use tinyllama_contract::event::{Body, Failure, FailureCode, PhaseName};
 use tinyllama_contract::flags::UsageError;
 use tinyllama_contract::flags::{RunFlags, TrainingArgs};
@@ -46,7 +49,7 @@ pub struct TraceArgs {
     #[arg(long, short, value_name = "FILE", default_value = "trace.json")]
     output: PathBuf,
     /// Number of steps in the trace
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = bounds::PROFILED_STEPS)]
     profile_steps: usize,
     #[command(flatten)]
     training: TrainingArgs,
@@ -69,13 +72,12 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
             return task.run_follower();
         }
     }
-    let stdout = io::stdout();
     let sink: Box<dyn EventSink> = if flags.events || options.ranks.is_some() {
-        Box::new(JsonLines(stdout))
+        Box::new(JsonLines(Stdout))
     } else if flags.json {
-        Box::new(DocumentPrinter::new(stdout))
+        Box::new(DocumentPrinter::new(Stdout))
     } else {
-        Box::new(LinePrinter::new(stdout))
+        Box::new(LinePrinter::new(Stdout))
     };
     match several.filter(|_| options.ranks.is_none()) {
         Some(ranks) => run_ranks(ranks, task.as_ref(), &options, sink),
@@ -112,11 +114,11 @@ pub fn trace(args: &TraceArgs) -> Result<Exit> {
     options.profile_steps = args.profile_steps.max(1);
     options.trace = Some(args.output.clone());
     options.count_work = true;
-    let sink = Box::new(LinePrinter::new(io::stdout()));
+    let sink = Box::new(LinePrinter::new(Stdout));
     let exit = execute(&args.training, args.target, &options, sink)?;
     if exit == Exit::Ok {
         writeln!(
-            io::stdout(),
+            Stdout,
             "\nwrote {}; open it in https://ui.perfetto.dev or chrome://tracing",
             args.output.display()
         )?;
@@ -224,7 +226,7 @@ fn conclude(end: TrainingEnd, reporter: &Reporter) -> Exit {
         // A closed pipe means that the reader needs no more lines; a full disk is an error.
         TrainingEnd::Stopped(StopReason::OutputClosed(io::ErrorKind::BrokenPipe)) => Exit::Ok,
         TrainingEnd::Stopped(StopReason::OutputClosed(kind)) => {
-            eprintln!("error: the output cannot be written: {kind}");
+            errln!("error: the output cannot be written: {kind}");
             Exit::Environment
         }
         TrainingEnd::NotFinite(step) => {
@@ -235,7 +237,7 @@ fn conclude(end: TrainingEnd, reporter: &Reporter) -> Exit {
                     "Lower --learning-rate; with --dtype f16, use bf16 instead: its range is that of f32."
                         .into(),
             };
-            eprintln!("error: {}\n       {}", failure.message, failure.remedy);
+            errln!("error: {}\n       {}", failure.message, failure.remedy);
             reporter.fail(failure);
             Exit::Failed
         }

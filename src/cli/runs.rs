@@ -1,6 +1,6 @@
 //! `runs`: lists and manages every stored run, from the course or the command line.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,7 +15,9 @@ use super::print_result::{print_document, print_page, print_text};
 use super::run_printers::LinePrinter;
 use super::session::SessionCommandArgs;
 use tinyllama_base::table::TableColumns;
+use tinyllama_base::terminal::Stdout;
 use tinyllama_base::units::number;
+use tinyllama_contract::bounds;
 use tinyllama_contract::event::Body;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_engine::train::EventSink;
@@ -59,10 +61,10 @@ pub enum RunsCommand {
     /// Delete runs that nothing depends on; runs that the session, its checks or its report use always stay
     Prune {
         /// Delete only runs older than this many days
-        #[arg(long, value_name = "DAYS", required_unless_present = "keep")]
+        #[arg(long, value_name = "DAYS", required_unless_present = "keep", value_parser = bounds::DAYS)]
         older_than: Option<u32>,
         /// Keep this many of the newest runs
-        #[arg(long, value_name = "N", required_unless_present = "older_than")]
+        #[arg(long, value_name = "N", required_unless_present = "older_than", value_parser = bounds::RUNS)]
         keep: Option<usize>,
         /// List the runs to delete without deleting them
         #[arg(long)]
@@ -129,7 +131,7 @@ impl SessionCommandArgs<RunsCommand> {
             _ => events.push(event.clone()),
         });
         let run = run.with_context(|| format!("cannot read {}", path.display()))?;
-        if known.is_none() && events.is_empty() && steps.is_empty() {
+        if known.is_none() && events.is_empty() && run.losses.is_empty() && steps.is_empty() {
             bail!(UsageError(format!(
                 "{} holds no event of a run; `runs list` shows the kept runs",
                 path.display()
@@ -156,7 +158,7 @@ impl SessionCommandArgs<RunsCommand> {
                     writeln!(out, "  {}", label(origin))?;
                 }
             }
-            let mut lines = LinePrinter::new(io::stdout());
+            let mut lines = LinePrinter::new(Stdout);
             events.iter().try_for_each(|event| lines.event(event))?;
             if with_steps {
                 let mut page = AnalysisPage::default();

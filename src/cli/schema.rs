@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use schemars::{Schema, schema_for};
 
 use super::Exit;
+use tinyllama_base::terminal::Stdout;
 use tinyllama_contract::event::{Event, FinalDocument};
 use tinyllama_report::Report;
 
@@ -39,6 +40,6 @@ pub fn schema(output: SchemaOf) -> Schema {
 
 pub fn run(args: &SchemaArgs) -> Result<Exit> {
     let text = serde_json::to_string_pretty(&schema(args.output))?;
-    writeln!(std::io::stdout(), "{text}")?;
+    writeln!(Stdout, "{text}")?;
     Ok(Exit::Ok)
 }

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::Exit;
 use super::analysis::AnalysisPage;
 use super::print_result::{print_prose, print_text};
+use tinyllama_base::errln;
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::untrusted::{self, plain};
 use tinyllama_contract::flags::UsageError;
@@ -57,10 +58,10 @@ impl SessionArgs {
 pub fn warn_of(class: &Path, dangers: &[String]) {
     for danger in dangers {
         let class = class.display();
-        eprintln!("warning: {}", plain(&format!("{class}: {danger}.")));
+        errln!("warning: {}", plain(&format!("{class}: {danger}.")));
     }
     if !dangers.is_empty() {
-        eprintln!("         {PERMISSIONS}");
+        errln!("         {PERMISSIONS}");
     }
 }
 

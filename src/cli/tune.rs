@@ -5,6 +5,7 @@ use std::slice;
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
+use tinyllama_contract::bounds;
 use tinyllama_kernel_catalog::{KERNELS, KernelDescriptor, Role};
 
 use super::analysis::{
@@ -39,13 +40,13 @@ pub struct TuneArgs {
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     kernels: Vec<String>,
     /// Block sizes to try, if a kernel supports them [default: all it supports]
-    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = bounds::BLOCK)]
     sizes: Vec<usize>,
     /// Also try these operand types (bf16, f16); they change the results a little
     #[arg(long, value_name = "TYPE,…", value_delimiter = ',')]
     dtypes: Vec<String>,
     /// Try every combination if there are at most this many, otherwise each flag separately
-    #[arg(long, value_name = "N", default_value_t = 24)]
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = bounds::COMBINATIONS)]
     most: usize,
     #[command(flatten)]
     measure: Measure,

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use tinyllama_base::errln;
 use tinyllama_runs::Processes;
 use tinyllama_session::{Session, SessionError};
 
@@ -187,7 +188,7 @@ fn end_process(
         });
         let _ = restored.recv_timeout(RESTORING);
         if let Some(Err(error)) = &kept {
-            eprintln!("error: {error}\n       {}", error.remedy());
+            errln!("error: {error}\n       {}", error.remedy());
         }
     }
     let _ = children.join();

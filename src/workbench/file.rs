@@ -40,7 +40,7 @@ impl KernelFile {
         // Reads with a limit, because a pipe or a device has no length.
         let bytes =
             untrusted::read(path, MOST_BYTES).with_context(|| format!("{}", path.display()))?;
-        match String::from_utf8(bytes) {
+        match String::from_utf8(untrusted::without_mark(&bytes).to_vec()) {
             Ok(text) if text.contains('\0') => {
                 refuse("the file is binary, not the text of a kernel".into())
             }

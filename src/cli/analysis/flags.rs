@@ -1,11 +1,13 @@
 //! Flags of `run` that a command passes to its runs, and flags for the number and confidence of measurements.
 
 use anyhow::Result;
-use clap::builder::Resettable;
+use clap::builder::{Resettable, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
+use tinyllama_contract::bounds;
 use tinyllama_contract::flags::RunSpec;
+use tinyllama_runs::Launcher;
 use tinyllama_contract::flags::{TrainingArgs, split};
 use tinyllama_engine::model::ModelConfig;
 
@@ -34,6 +36,7 @@ impl Args for Flags {
             .long(LAUNCHER)
             .value_name("WHERE")
             .env("TINYLLAMA_LAUNCHER")
+            .value_parser(Launcher::check_flag)
             .help_heading("Device")
             .help("Launcher for runs: local, slurm, or a command to put before each, such as \"srun --gres=gpu:1\"");
         let rest = Arg::new(REST)
@@ -151,27 +154,9 @@ pub struct Sweep {
 #[derive(Clone, Debug, Args)]
 pub struct Measure {
     /// Rounds; each round runs everything once, in turns
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = positive)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = bounds::ROUNDS)]
     pub rounds: usize,
     /// Confidence of intervals, in per cent
-    #[arg(long = "confidence", value_name = "PERCENT", default_value = "95", value_parser = confidence)]
+    #[arg(long = "confidence", value_name = "PERCENT", default_value = "95", value_parser = bounds::CONFIDENCE.map(|percent| percent / 100.0))]
     pub confidence: f64,
-}
-
-/// Parses a whole number from 1.
-pub fn positive(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| "expected a whole number, at least 1".into())
-}
-
-/// Parses a number that passes `is_right`. `it_is` says what is expected.
-pub fn parse_number(text: &str, is_right: fn(f64) -> bool, it_is: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number| is_right(*number));
-    number.ok_or_else(|| it_is.into())
-}
-
-/// Parses per cent into a confidence between 0.5 and 1.
-fn confidence(text: &str) -> Result<f64, String> {
-    let it_is = "expected a number between 50 and 100 per cent, such as 95";
-    Ok(parse_number(text, |percent| percent > 50.0 && percent < 100.0, it_is)? / 100.0)
 }

@@ -3,7 +3,8 @@
 
 use clap::Args;
 
-use super::{AnalysisRunner, positive};
+use tinyllama_contract::bounds;
+use super::AnalysisRunner;
 use tinyllama_analysis::runner::{FailedRun, RunVariant};
 use tinyllama_analysis::scaling::{Size, by_size};
 use tinyllama_analysis::{MeasuredRun, RunFailure};
@@ -13,10 +14,10 @@ use tinyllama_contract::flags::{RunSpec, UsageError};
 #[derive(Debug, Args)]
 pub struct GridSizes {
     /// Tokens per sample; separate several values with commas
-    #[arg(long = "seq-len", value_name = "N,…", value_delimiter = ',', value_parser = positive, default_values_t = [64, 128, 256, 512])]
+    #[arg(long = "seq-len", value_name = "N,…", value_delimiter = ',', value_parser = bounds::SEQUENCE, default_values_t = [64, 128, 256, 512])]
     lengths: Vec<usize>,
     /// Samples per step; separate several values with commas
-    #[arg(long = "batch-size", value_name = "N,…", value_delimiter = ',', value_parser = positive, default_values_t = [8])]
+    #[arg(long = "batch-size", value_name = "N,…", value_delimiter = ',', value_parser = bounds::BATCH, default_values_t = [8])]
     batches: Vec<usize>,
 }
 

@@ -8,13 +8,13 @@ mod runner;
 mod stored_run;
 mod turns;
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-pub use flags::{Flags, Measure, Sweep, TIMED, parse_number, positive, switches};
+pub use flags::{Flags, Measure, Sweep, TIMED, switches};
 pub use grid::{GridColumn, GridSizes, SizeGrid};
 pub use page::{AnalysisPage, bar, interval, range, workshop_table};
 pub use runner::AnalysisRunner;
@@ -23,6 +23,7 @@ pub use tinyllama_base::units::plural;
 use tinyllama_base::untrusted::json;
 
 use super::Exit;
+use tinyllama_base::terminal::Stdout;
 use tinyllama_analysis::RunFailure;
 
 /// A command that measures or compares: its flags, and the function that answers.
@@ -61,7 +62,9 @@ impl AnalysisResult {
                     .map(|(node, _)| node.as_str())
                     .collect();
                 document.insert("nodes".into(), nodes.into());
-                self.document = format!("{:#}", serde_json::Value::Object(document));
+                if let Ok(text) = json(&document) {
+                    self.document = text;
+                }
             }
             self.page.paragraph(&text);
         }
@@ -94,10 +97,9 @@ pub struct AnalysisCommand<A: Analysis> {
 impl<A: Analysis> AnalysisCommand<A> {
     pub fn run(&self) -> Result<Exit> {
         let answer = self.analysis.analyze()?;
-        let mut out = io::stdout().lock();
         match self.json {
-            true => writeln!(out, "{}", answer.document)?,
-            false => write!(out, "{}", answer.page)?,
+            true => writeln!(Stdout, "{}", answer.document)?,
+            false => write!(Stdout, "{}", answer.page)?,
         }
         answer.end
     }

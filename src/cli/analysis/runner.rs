@@ -15,6 +15,7 @@ use crate::cli::Exit;
 use crate::cli::run_printers::spinner;
 use tinyllama_analysis::{Pool, Runner, Stop};
 use tinyllama_base::duration;
+use tinyllama_base::errln;
 use tinyllama_contract::event::{Body, Event};
 use tinyllama_runs::{Launcher, folder};
 
@@ -92,8 +93,8 @@ impl AnalysisRunner {
     /// Prints a permanent line.
     pub fn print_line(&self, text: &str) {
         match &self.watch.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None => eprintln!("{text}"),
+            Some(bar) => bar.suspend(|| errln!("{text}")),
+            None => errln!("{text}"),
         }
     }
 }
@@ -159,7 +160,7 @@ impl Console {
                 bar.set_message(self.now.clone());
                 bar.tick();
             }
-            None => eprintln!("{}", self.now),
+            None => errln!("{}", self.now),
         }
     }
 

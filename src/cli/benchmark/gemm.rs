@@ -4,6 +4,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 use crate::cli::analysis::{Analysis, AnalysisPage, AnalysisResult};
+use tinyllama_base::errln;
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::units::{factor, number};
 use tinyllama_contract::flags::TrainingArgs;
@@ -38,7 +39,7 @@ impl Analysis for GemmArgs {
             ..options
         };
         let ours = v4::open(&options)?;
-        let mut progress = |at: usize, of: usize| eprintln!("  product {at} of {of}");
+        let mut progress = |at: usize, of: usize| errln!("  product {at} of {of}");
         let found = products::compare(&options, &ours, &burn, &mut progress)?;
         AnalysisResult::new(&found, page(&found))
     }

@@ -5,6 +5,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::cli::analysis::{Analysis, AnalysisPage, AnalysisResult};
+use tinyllama_base::errln;
 use tinyllama_analysis::calibration::{Calibration, Level};
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{Share, number, percent};
@@ -73,7 +74,7 @@ impl Analysis for LaunchesArgs {
             let flops = kept.flops_per_s(&precision.to_string(), None)?;
             Some((flops, kept.bytes_per_s(Level::Cold)?))
         });
-        eprintln!("compiling kernels, timing the matrix library's algorithms and each launch");
+        errln!("compiling kernels, timing the matrix library's algorithms and each launch");
         let mut executor = device.device_executor(&options, Concurrency::NONE)?;
         let weights = Weights::small(&options.config, options.seed);
         let values = executor.schedule().layout.place(&weights);

@@ -7,11 +7,12 @@ use serde_json::json;
 
 use crate::cli::analysis::{
     Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, GridColumn, GridSizes, SizeGrid,
-    TIMED, positive,
+    TIMED,
 };
 use tinyllama_analysis::scaling::{ScalingPoint, Size};
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::units::{factor, human_bytes, number};
+use tinyllama_contract::bounds;
 
 #[derive(Debug, Args)]
 #[command(mut_arg("lengths", |lengths| lengths.default_value("128")))]
@@ -23,7 +24,7 @@ pub struct ShapesArgs {
     #[arg(long, value_name = "TARGET")]
     with: Vec<RunSpec>,
     /// Rounds; each round runs everything once, in turns
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = positive)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = bounds::ROUNDS)]
     rounds: usize,
     #[command(flatten)]
     flags: Flags,

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use serde_json::Value;
 
+use tinyllama_base::errln;
 use tinyllama_analysis::comparison::ComparisonRow;
 use tinyllama_analysis::relative::{RelativeTime, USUAL_MARGIN};
 use tinyllama_base::statistics::Series;
@@ -37,7 +38,7 @@ pub struct Peer {
 pub fn run(commands: &[String]) -> Result<Vec<Peer>> {
     let mut peers = Vec::new();
     for command in commands {
-        eprintln!("peer: {command}");
+        errln!("peer: {command}");
         let output = Command::new("sh")
             .args(["-c", command])
             .stdin(Stdio::null())

@@ -7,6 +7,7 @@ use super::Instructor;
 use super::args::AgainArgs;
 use crate::cli::Exit;
 use crate::cli::analysis::{AnalysisRunner, TIMED};
+use tinyllama_base::errln;
 use tinyllama_analysis::{MeasuredRun, RunFailure, RunVariant};
 use tinyllama_base::statistics::median;
 use tinyllama_base::untrusted::plain;
@@ -38,7 +39,7 @@ impl Instructor<'_> {
         let mut complete = true;
         let runs = runner.run_rounds_skipping(&variants, args.measure.rounds, |failed| {
             complete = false;
-            eprintln!("{}", plain(&RunFailure::FailedRun(failed).to_string()));
+            errln!("{}", plain(&RunFailure::FailedRun(failed).to_string()));
             Ok(())
         })?;
         let rate = |runs: &[MeasuredRun]| {

@@ -1,6 +1,6 @@
 //! Prints the class as lines, once or after every change.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -12,8 +12,10 @@ use crate::cli::Exit;
 use crate::cli::analysis::AnalysisPage;
 use crate::cli::print_result::print_page;
 use tinyllama_base::table::{TableColumns, TextTable, shortened, shortened_apart};
+use tinyllama_base::terminal::Stdout;
 use tinyllama_base::units::number_or_not;
 use tinyllama_base::untrusted::plain;
+use tinyllama_base::untrusted::json_line;
 use tinyllama_session::class_file;
 use tinyllama_tutor_core::instructor::class::PERMISSIONS;
 use tinyllama_tutor_core::instructor::ladder::ladder;
@@ -45,11 +47,11 @@ impl Instructor<'_> {
             };
             if figures(&now) != figures(&shown) {
                 if self.args.json {
-                    let mut out = io::stdout().lock();
-                    writeln!(out, "{}", json!({ "learners": now }))?;
+                    let document = json!({ "learners": now });
+                    writeln!(Stdout, "{}", json_line(&document)?)?;
                 } else {
                     self.print_views(&now)?;
-                    writeln!(io::stdout())?;
+                    writeln!(Stdout)?;
                 }
                 shown = now;
             }

@@ -14,6 +14,7 @@ use self::args::{InstructorCommand, OrderRecipients};
 use super::Exit;
 use super::print_result::{print_markdown, print_text};
 use super::session::warn_instructor;
+use tinyllama_base::errln;
 use tinyllama_base::{locale, milliseconds, plural};
 use tinyllama_contract::flags::UsageError;
 use tinyllama_lesson::Course;
@@ -169,7 +170,7 @@ impl Instructor<'_> {
         };
         let action = solve::solve(at, step, &mut |step| {
             let (n, of, loss, ms) = (step.n, step.of, step.loss, step.total_ms);
-            eprintln!("step {n} of {of}, loss {loss:.3}, {}", milliseconds(ms));
+            errln!("step {n} of {of}, loss {loss:.3}, {}", milliseconds(ms));
         })?;
         self.order(learner, action)
     }
@@ -213,7 +214,7 @@ impl Instructor<'_> {
         let text = itertools::join(head.iter().chain(lines), "\n");
         self.print(&json!({ "learners": sent }), &text)?;
         if failed && !self.args.json {
-            eprintln!("{PERMISSIONS}");
+            errln!("{PERMISSIONS}");
         }
         Ok(Exit::from_passed(!failed))
     }

@@ -16,6 +16,7 @@ use clap::Args;
 
 pub use self::selection::KernelSelection;
 use super::Exit;
+use tinyllama_base::errln;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_workbench::compiled::compiler::CompilerError;
 use tinyllama_workbench::compiled::facts::ARCHITECTURES;
@@ -101,7 +102,7 @@ pub fn run(args: &ArchArgs, selection: &KernelSelection<'_>) -> Result<Exit> {
         // A compiler that ran and refused shows a fault of the kernel, not of this machine.
         None | Some(CompilerError::Refused { .. }) => shown,
         Some(_) => {
-            eprintln!("error: {error:#}");
+            errln!("error: {error:#}");
             Ok(Exit::Environment)
         }
     }

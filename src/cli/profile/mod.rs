@@ -15,6 +15,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 
 use super::Exit;
+use tinyllama_contract::bounds;
 use tinyllama_engine::targets::{self, Target};
 use tinyllama_profile::commands::installed::OLDEST_ROCM;
 use tinyllama_profile::commands::version::ToolVersion;
@@ -35,7 +36,7 @@ pub enum ProfileCommand {
         #[arg(long, value_name = "FILE", required_if_eq("kind", "input"))]
         input: Option<PathBuf>,
         /// Id of the process to attach to, for --kind attach.
-        #[arg(long, value_name = "PROCESS", required_if_eq("kind", "attach"))]
+        #[arg(long, value_name = "PROCESS", required_if_eq("kind", "attach"), value_parser = bounds::PROCESS)]
         pid: Option<u32>,
         #[command(flatten)]
         launch: LaunchArgs,
@@ -135,7 +136,7 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Launcher for the profiler: local, slurm, or a command to put before it, such as "srun --gpus=1".
-    #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER")]
+    #[arg(long, value_name = "WHERE", env = "TINYLLAMA_LAUNCHER", value_parser = Launcher::check_flag)]
     launcher: Option<String>,
     /// The GPU's architecture, such as gfx942, if the driver does not report it.
     #[arg(long)]
@@ -157,7 +158,7 @@ pub struct ViewArgs {
     #[arg(long, value_enum, default_value = "name")]
     by: GroupBy,
     /// Maximum number of lines in each table.
-    #[arg(long, default_value_t = 15)]
+    #[arg(long, default_value_t = 15, value_parser = bounds::ROWS)]
     rows: usize,
     /// Event stream of a run of the same target with --profile-steps; it names the model part that launched each
     /// kernel.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::launch::line_document;
 use super::{ViewArgs, import, print};
+use tinyllama_base::errln;
 use tinyllama_profile::NothingRecorded;
 use tinyllama_profile::commands::line::CommandLine;
 use tinyllama_profile::commands::{ProfileTask, Tool};
@@ -30,7 +31,7 @@ pub(super) fn outcome(
 ) -> anyhow::Result<ProfileOutcome> {
     let mut list = |text: &str| {
         if show_lines {
-            eprintln!("{text}");
+            errln!("{text}");
         }
     };
     let output = if terminal {

@@ -11,6 +11,8 @@ use super::super::print_result::print_json;
 use super::{DeviceArgs, GPU_LIMIT, WorkbenchArgs, with_time_limit};
 use tinyllama_analysis::calibration::Calibration;
 use tinyllama_base::device_facts::DeviceFacts;
+use tinyllama_base::errln;
+use tinyllama_base::outln;
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::{Share, or_not_reported, percent};
 use tinyllama_contract::ceilings::{DeviceCeilings, Level};
@@ -56,7 +58,7 @@ pub fn run(args: &WorkbenchArgs, asked: &BenchArgs) -> Result<Exit> {
     })?;
     if !checked.passed {
         for line in text::lines(&checked, &file) {
-            println!("{line}");
+            outln!("{line}");
         }
         return Ok(Exit::Failed);
     }
@@ -89,7 +91,7 @@ pub fn run(args: &WorkbenchArgs, asked: &BenchArgs) -> Result<Exit> {
     }
     show(exercise, &device, &timed, &notes);
     if let Some(note) = note {
-        println!("({note})");
+        outln!("({note})");
     }
     Ok(Exit::Ok)
 }
@@ -123,7 +125,7 @@ fn device_rates(asked: &BenchArgs, driver: &Driver) -> Result<Option<DeviceRates
     {
         return Ok(Some(reached));
     }
-    eprintln!("measuring what this device reaches; `calibrate` keeps it ...");
+    errln!("measuring what this device reaches; `calibrate` keeps it ...");
     let (backend, device) = (asked.device.backend, asked.device.device.as_deref());
     let measured = ceilings::measure(backend, device, &mut |_| {})?;
     Ok(both(&measured))
@@ -155,12 +157,11 @@ fn show(exercise: &Exercise, device: &str, timed: &[TimedKernel], notes: &[Strin
     for note in notes {
         table = table.note(note.clone());
     }
-    print!("{}", TextTable::from(table).render(80));
-    println!();
+    outln!("{}", TextTable::from(table).render(80));
     question_and_answer(exercise);
 }
 
 fn question_and_answer(exercise: &Exercise) {
     let (question, answer) = (exercise.question.trim(), exercise.answer.trim());
-    println!("{question}\n\n{answer}");
+    outln!("{question}\n\n{answer}");
 }

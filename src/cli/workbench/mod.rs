@@ -16,7 +16,9 @@ use serde_json::json;
 use super::Exit;
 use super::print_result::{print_document, print_prose, print_text};
 use super::session::SessionCommandArgs;
+use tinyllama_base::errln;
 use tinyllama_base::locale;
+use tinyllama_base::outln;
 use tinyllama_base::untrusted::{PlainWriter, plain};
 use tinyllama_contract::flags::UsageError;
 use tinyllama_engine::device::{BackendChoice, DeviceError, open_driver_of};
@@ -126,7 +128,8 @@ struct DeviceArgs {
         long,
         value_name = "WHERE",
         env = "TINYLLAMA_LAUNCHER",
-        overrides_with = "launcher"
+        overrides_with = "launcher",
+        value_parser = Launcher::check_flag
     )]
     launcher: Option<String>,
 }
@@ -175,7 +178,7 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
             })?;
             // The learner reads now. Later, the first check would miss a compiler.
             if let Err(error) = Compiler::find() {
-                eprintln!("{error}");
+                errln!("{error}");
             }
             Ok(exit)
         }
@@ -337,7 +340,7 @@ fn with_time_limit<T>(limit: Duration, name: &str, work: impl FnOnce() -> T) -> 
     let name = name.to_owned();
     std::thread::spawn(move || {
         if waiting.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-            eprintln!(
+            errln!(
                 "{name}: endless: the kernel did not end within {} s on the GPU; it was stopped together with this process",
                 limit.as_secs()
             );
@@ -354,7 +357,7 @@ fn with_time_limit<T>(limit: Duration, name: &str, work: impl FnOnce() -> T) -> 
 fn watch(args: &WorkbenchArgs, asked: &CheckArgs) -> Result<Exit> {
     let (exercise, path) = args.file_of(&asked.exercise, asked.file.as_deref())?;
     let shown = plain(&path.display().to_string());
-    println!("{shown}: checked on every save; Ctrl-C ends");
+    outln!("{shown}: checked on every save; Ctrl-C ends");
     let mut seen: Option<(SystemTime, u64)> = None;
     loop {
         // Some editors replace the file, so it may be missing for a moment.
@@ -363,7 +366,7 @@ fn watch(args: &WorkbenchArgs, asked: &CheckArgs) -> Result<Exit> {
             && seen != Some(now)
         {
             seen = Some(now);
-            println!();
+            outln!("");
             check_once(args, asked, exercise, &path)?;
         }
         std::thread::sleep(LOOK);

@@ -9,6 +9,8 @@ use serde_json::json;
 use super::super::Exit;
 use super::super::print_result::{print_document, print_text};
 use super::exercise_progress;
+use tinyllama_base::errln;
+use tinyllama_base::outln;
 use tinyllama_base::table::{TableColumns, TextTable, wrapped};
 use tinyllama_base::units::number_or_not;
 use tinyllama_base::untrusted::plain;
@@ -99,7 +101,7 @@ pub fn hint(
     let of = exercise.hints.len();
     let number = number.unwrap_or(shown + 1).clamp(1, of.max(1));
     let Some(hint) = exercise.hints.get(number - 1) else {
-        println!("There are no hints.");
+        outln!("There are no hints.");
         return Ok(Exit::Ok);
     };
     if number > shown
@@ -109,7 +111,7 @@ pub fn hint(
         let kept = std::fs::create_dir_all(folder)
             .and_then(|()| std::fs::write(counter, number.to_string()));
         if let Err(error) = kept {
-            eprintln!("{}: {error}", counter.display());
+            errln!("{}: {error}", counter.display());
         }
     }
     let document = json!({ "number": number, "of": of, "hint": hint });

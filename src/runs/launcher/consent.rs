@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use uzers::{get_effective_uid, get_user_by_uid};
 
 use super::Settings;
+use tinyllama_base::errln;
 use crate::state_folder;
 use tinyllama_base::{create_private, plain, replace, untrusted};
 use tinyllama_contract::flags::UsageError;
@@ -34,9 +35,9 @@ pub(super) fn ask(path: &Path, text: &str, settings: &Settings) -> Result<(), Us
         user.name().to_string_lossy().into_owned()
     });
     let file = plain(&path.display().to_string());
-    eprintln!("note: {file}, a file of {name}, names programs that start here with your rights:");
+    errln!("note: {file}, a file of {name}, names programs that start here with your rights:");
     for (key, argv) in &programs {
-        eprintln!("       {key:<14} {}", plain(argv));
+        errln!("       {key:<14} {}", plain(argv));
     }
     if owner != get_effective_uid() {
         ask_for_consent(path)?;

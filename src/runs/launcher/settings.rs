@@ -110,7 +110,7 @@ fn text(path: &Path, is_site: bool) -> Result<Option<String>, UsageError> {
             };
         }
     };
-    String::from_utf8(bytes)
+    String::from_utf8(untrusted::without_mark(&bytes).to_vec())
         .map(Some)
         .map_err(|_| wrong("it is not UTF-8 text".into()))
 }

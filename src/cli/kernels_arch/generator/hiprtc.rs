@@ -8,6 +8,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
 use tinyllama_base::architecture;
+use tinyllama_base::errln;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_contract::model::Preset;
 use tinyllama_contract::model::kernels::TYPICAL;
@@ -71,7 +72,7 @@ pub fn compile(named: &str, all: bool, selection: &KernelSelection<'_>) -> Resul
         match compiler(&mut properties) {
             Ok(compiler) => compiled.push(compile_for(&compiler, &properties, all, selection)?),
             Err(error) => {
-                eprintln!("error: {error}\n{}", error.remedy());
+                errln!("error: {error}\n{}", error.remedy());
                 return Ok(Exit::Environment);
             }
         }

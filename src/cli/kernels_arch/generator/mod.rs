@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Result, bail};
+use tinyllama_base::errln;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_kernels::source::Target;
 use tinyllama_workbench::compiled::compiler::Compiler;
@@ -62,7 +63,7 @@ pub(super) fn compile(names: &[&str], all: bool) -> Result<Facts> {
         };
         kernels.extend(candidates::compile(&compiler, target, &candidates, &done)?);
         if progress {
-            eprintln!();
+            errln!("");
         }
     }
     Ok(Facts {

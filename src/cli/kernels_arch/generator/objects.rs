@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
+use tinyllama_base::errln;
+use tinyllama_base::terminal::Stdout;
 use tinyllama_kernels::source::Target;
 
 use super::super::KernelSelection;
@@ -30,7 +32,7 @@ pub fn write(targets: &[Target], folder: &Path, selection: &KernelSelection<'_>)
             if !variant.typical || !selection.takes(variant.kernel().name, dtype) {
                 continue;
             }
-            eprintln!("{target} {dtype} {}", variant.kernel().name);
+            errln!("{target} {dtype} {}", variant.kernel().name);
             let to = folder.join(target.to_string()).join(dtype);
             fs::create_dir_all(&to).with_context(|| format!("cannot create {}", to.display()))?;
             for object in variant.code_objects(target)?.unwrap_or_default() {
@@ -42,7 +44,7 @@ pub fn write(targets: &[Target], folder: &Path, selection: &KernelSelection<'_>)
         }
     }
     let (count, folder) = (written.len(), folder.display());
-    writeln!(io::stdout(), "{count} code objects in {folder}")?;
+    writeln!(Stdout, "{count} code objects in {folder}")?;
     Ok(Exit::Ok)
 }
 
