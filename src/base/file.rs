@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use etcetera::BaseStrategy;
+use serde::Serializer;
 use tempfile::NamedTempFile;
 
 use crate::safe_path::folder_of;
@@ -25,6 +26,19 @@ const OTHERS: u32 = 0o007;
 pub fn cached(name: &str) -> Option<PathBuf> {
     let strategy = etcetera::choose_base_strategy().ok()?;
     Some(strategy.cache_dir().join("tinyllama-tutor").join(name))
+}
+
+/// A path as text for a document. JSON has text only, so bytes that are none are replaced.
+pub fn path_text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// The same for a field of a document.
+///
+/// # Errors
+/// The serializer's.
+pub fn serialize_path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
 }
 
 /// Replaces a file in one step: readers see the old content or the new one, even after a power cut.

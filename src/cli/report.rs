@@ -12,6 +12,7 @@ use super::analysis::AnalysisPage;
 use super::print_result::{print_document, print_prose, print_text};
 use super::session::SessionArgs;
 use tinyllama_base::errln;
+use tinyllama_base::file::path_text;
 use tinyllama_base::table::{push_wrapped, wrapped};
 use tinyllama_base::untrusted::{self, plain};
 use tinyllama_contract::flags::UsageError;
@@ -124,7 +125,7 @@ fn write(args: &ReportArgs, course: &Course) -> Result<Exit> {
 }
 
 fn say_files(files: &[PathBuf], warnings: &[String], as_json: bool) -> Result<Exit> {
-    let document = json!({ "files": files, "warnings": warnings });
+    let document = json!({ "files": files.iter().map(|file| path_text(file)).collect::<Vec<_>>(), "warnings": warnings });
     print_prose(as_json, &document, |out| {
         for file in files {
             writeln!(out, "{}", file.display())?;

@@ -11,6 +11,7 @@ use super::Exit;
 use super::analysis::AnalysisPage;
 use super::print_result::{print_prose, print_text};
 use tinyllama_base::errln;
+use tinyllama_base::file::path_text;
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::untrusted::{self, plain};
 use tinyllama_contract::flags::UsageError;
@@ -113,7 +114,7 @@ pub fn run(args: &SessionCommandArgs<SessionCommand>) -> Result<Exit> {
             let text = itertools::join([name].iter().chain(&lines), "\n");
             print_text(
                 args.json,
-                &json!({ "file": file, "withheld": lines }),
+                &json!({ "file": path_text(file), "withheld": lines }),
                 &text,
             )
         }
@@ -130,7 +131,7 @@ pub fn run(args: &SessionCommandArgs<SessionCommand>) -> Result<Exit> {
 }
 
 fn path(location: &SessionLocation, as_json: bool) -> Result<Exit> {
-    let document = json!({ "path": location.folder, "learner": location.learner });
+    let document = json!({ "path": path_text(&location.folder), "learner": location.learner });
     print_text(as_json, &document, &location.folder.display().to_string())
 }
 
@@ -141,7 +142,7 @@ fn import(file: &Path, location: &SessionLocation, as_json: bool) -> Result<Exit
         0 => format!("{folder} now holds the session"),
         lines => format!("{folder} now holds the session; {lines} of its lines are damaged"),
     };
-    let document = json!({ "path": location.folder, "damage": damage });
+    let document = json!({ "path": path_text(&location.folder), "damage": damage });
     print_text(as_json, &document, &text)
 }
 
@@ -188,8 +189,7 @@ fn write_damage(out: &mut impl Write, damage: &[LogDamage]) -> io::Result<()> {
 fn show(location: &SessionLocation, as_json: bool) -> Result<Exit> {
     let (state, damage) = store::read_only(location)?;
     let holder = lock::holder(&location.lock());
-    let value =
-        json!({ "path": location.folder, "open_in": holder, "damage": damage, "state": state });
+    let value = json!({ "path": path_text(&location.folder), "open_in": holder, "damage": damage, "state": state });
     print_prose(as_json, &value, |out| {
         writeln!(out, "{}, in {}", state.learner, location.folder.display())?;
         if let Some((title, version)) = &state.course {

@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 use crate::{SessionError, SessionState, StepRef};
-use tinyllama_base::{inside, unix_time};
+use tinyllama_base::{file, inside, unix_time};
 use tinyllama_lesson::Verdict;
 use tinyllama_runs::{RunExit, RunRecord};
 
@@ -19,6 +19,7 @@ use tinyllama_runs::{RunExit, RunRecord};
 pub struct StoredRun {
     /// Begins with its start time, in seconds since 1970.
     pub id: String,
+    #[serde(serialize_with = "file::serialize_path")]
     pub path: PathBuf,
     pub command: Vec<String>,
     pub target: Option<String>,

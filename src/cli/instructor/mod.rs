@@ -15,6 +15,7 @@ use super::Exit;
 use super::print_result::{print_markdown, print_text};
 use super::session::warn_instructor;
 use tinyllama_base::errln;
+use tinyllama_base::file::path_text;
 use tinyllama_base::{locale, milliseconds, plural};
 use tinyllama_contract::flags::UsageError;
 use tinyllama_lesson::Course;
@@ -236,6 +237,7 @@ impl Instructor<'_> {
                 }
             }
             let (file, why) = (one.file.as_ref().ok(), one.file.as_ref().err());
+            let file = file.map(|file| path_text(file));
             let withheld = &one.withheld;
             values.push(json!({ "learner": one.learner, "file": file, "problem": why, "withheld": withheld }));
         }

@@ -9,6 +9,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::{CompareArgs, Exit, ImportArgs, ViewArgs, print};
+use tinyllama_base::file::path_text;
 use tinyllama_base::safe_path::as_named;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_profile::read::{Import, import as read};
@@ -66,19 +67,19 @@ pub fn document(import: &Import, view: &ViewArgs, parts: &KernelParts) -> Value 
     document["taken"] = import
         .taken
         .iter()
-        .map(|taken| json!({"path": taken.path, "format": taken.format.to_string(), "rows": taken.rows}))
+        .map(|taken| json!({"path": path_text(&taken.path), "format": taken.format.to_string(), "rows": taken.rows}))
         .collect();
     document["passed_over"] = import
         .passed_over
         .iter()
-        .map(|passed| json!({"path": passed.path, "reason": passed.reason}))
+        .map(|passed| json!({"path": path_text(&passed.path), "reason": passed.reason}))
         .collect();
     document["damage"] = import
         .damage
         .iter()
         .map(|damage| {
             json!({
-                "file": damage.location.file,
+                "file": path_text(&damage.location.file),
                 "line": damage.location.line,
                 "column": damage.location.column,
                 "where": damage.location.name,

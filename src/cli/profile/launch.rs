@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::outcome::outcome;
 use super::{AnalyzeArgs, Exit, LaunchArgs, print, tools};
+use tinyllama_base::file::path_text;
 use tinyllama_base::table::push_wrapped;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_contract::flags::merged;
@@ -141,7 +142,7 @@ pub(super) fn line_document(line: &CommandLine) -> Value {
             "words": args(&part.args),
             "explanation": part.explanation,
         })).collect::<Vec<_>>(),
-        "files": line.files.iter().map(|(path, content)| json!({"path": path, "content": content})).collect::<Vec<_>>(),
+        "files": line.files.iter().map(|(path, content)| json!({"path": path_text(path), "content": content})).collect::<Vec<_>>(),
         "notes": line.notes,
     })
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::launch::line_document;
 use super::{ViewArgs, import, print};
 use tinyllama_base::errln;
+use tinyllama_base::file::path_text;
 use tinyllama_profile::NothingRecorded;
 use tinyllama_profile::commands::line::CommandLine;
 use tinyllama_profile::commands::{ProfileTask, Tool};
@@ -88,7 +89,7 @@ impl ProfileOutcome {
             ProfilerEnding::Failed(code) => json!({"failed": code}),
             ProfilerEnding::Killed(signal) => json!({"killed": signal}),
         };
-        document["log"] = json!(self.finished.log);
+        document["log"] = json!(self.finished.log.as_deref().map(path_text));
         document["remedies"] = json!(self.finished.remedies);
         document["nothing_recorded"] = json!(self.nothing);
         document["profile"] = match &self.import {

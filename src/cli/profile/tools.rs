@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde_json::json;
 
 use super::{Exit, Ignored, print};
+use tinyllama_base::file::path_text;
 use tinyllama_base::table::push_wrapped;
 use tinyllama_profile::commands::Tool;
 use tinyllama_profile::commands::installed::{Installed, find};
@@ -22,7 +23,7 @@ pub fn list(as_json: bool) -> anyhow::Result<Exit> {
         .map(|(tool, installed)| {
             json!({
                 "tool": tool.name(),
-                "program": installed.as_ref().map(|installed| &installed.program),
+                "program": installed.as_ref().map(|installed| path_text(&installed.program)),
                 "version": installed.as_ref().and_then(version),
             })
         })

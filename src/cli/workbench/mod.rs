@@ -17,6 +17,7 @@ use super::Exit;
 use super::print_result::{print_document, print_prose, print_text};
 use super::session::SessionCommandArgs;
 use tinyllama_base::errln;
+use tinyllama_base::file::path_text;
 use tinyllama_base::locale;
 use tinyllama_base::outln;
 use tinyllama_base::untrusted::{PlainWriter, plain};
@@ -172,7 +173,8 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
             let folder = to.clone().unwrap_or_else(|| session.workbench());
             let path = folder.join(exercise.file_name());
             let is_new = exercise_file::start(exercise, &path)?;
-            let document = json!({ "exercise": exercise.name, "file": path, "new": is_new });
+            let document =
+                json!({ "exercise": exercise.name, "file": path_text(&path), "new": is_new });
             let exit = print_prose(args.json, &document, |out| {
                 print::start(out, exercise, &path, is_new, to.is_some())
             })?;
@@ -212,7 +214,11 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
             let kept = exercise_file::reset(exercise, &path)?;
             let (file, was) = (path.display(), kept.display());
             let text = format!("{file} is the starter again; your version was saved as {was}");
-            print_text(args.json, &json!({ "file": path, "kept": kept }), &text)
+            print_text(
+                args.json,
+                &json!({ "file": path_text(&path), "kept": path_text(&kept) }),
+                &text,
+            )
         }
     }
 }
