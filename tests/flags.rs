@@ -253,9 +253,12 @@ fn calls(account: &Account) -> Vec<Call> {
             &[]
         };
         for flag in flags(help) {
-            // Flags that commands share with `run` are tried there.
-            let all = name == "run" || !of_run.contains(flag);
-            for value in values(all) {
+            // Flags that commands share with `run` are tried there, and in `compare`, which passes them on.
+            let is_shared = name != "run" && of_run.contains(flag);
+            if is_shared && name != "compare" {
+                continue;
+            }
+            for value in values(!is_shared) {
                 let others = arguments.iter().chain(small);
                 let others = others.filter(|other| other.split('=').next() != Some(flag));
                 let mut call = words.clone();

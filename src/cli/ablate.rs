@@ -7,10 +7,10 @@ use super::analysis::{
     Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, Measure, Sweep, TIMED, bar,
     interval, plural, switches,
 };
-use tinyllama_base::errln;
 use tinyllama_analysis::ablation::{Ablation, States, SwitchEffect, analyse};
 use tinyllama_analysis::comparison::total_series;
 use tinyllama_analysis::{RunFailure, RunVariant};
+use tinyllama_base::errln;
 use tinyllama_base::statistics::{Finding, Series};
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::{Share, percent, signed_percent, times, whole_percent};

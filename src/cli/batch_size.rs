@@ -5,15 +5,13 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-use tinyllama_contract::bounds;
-use super::analysis::{
-    Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, TIMED,
-};
+use super::analysis::{Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, TIMED};
 use tinyllama_analysis::batch_size::{AS_GOOD, BatchSizeSearch, Bounds, Goal, SizeTrial, search};
 use tinyllama_analysis::comparison::{peak_bytes, step_ms};
 use tinyllama_analysis::{MeasuredRun, RunFailure, RunVariant};
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::units::{Share, human_bytes, number, whole_percent};
+use tinyllama_contract::bounds;
 use tinyllama_contract::flags::{RunSpec, UsageError};
 
 /// Default steps of a trial: enough for a median, and few enough for a dozen trials.

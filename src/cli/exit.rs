@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind};
 
 use itertools::Itertools;
 
-use tinyllama_base::errln;
 use tinyllama_analysis::RunFailure;
+use tinyllama_base::errln;
 use tinyllama_base::untrusted::{plain, plain_lines};
 use tinyllama_contract::event::FailureCode;
 use tinyllama_contract::flags::UsageError;

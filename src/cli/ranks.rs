@@ -13,8 +13,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::Exit;
-use tinyllama_base::errln;
 use tinyllama_base::die_with_parent;
+use tinyllama_base::errln;
 use tinyllama_base::file::{create_private, create_private_file};
 use tinyllama_base::untrusted::plain;
 use tinyllama_contract::event::{Body, Failure, FailureCode, Step, Summary};

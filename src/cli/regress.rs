@@ -10,7 +10,6 @@ use serde_json::json;
 use super::analysis::{
     Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, Measure, TIMED, junit,
 };
-use tinyllama_contract::bounds;
 use tinyllama_analysis::comparison::{paths, total_series};
 use tinyllama_analysis::regression::{
     Baseline, FigureOutcome, RegressionFigure, RegressionVerdict, RunFigures, check, check_speedup,
@@ -18,6 +17,7 @@ use tinyllama_analysis::regression::{
 use tinyllama_analysis::{MeasuredRun, RunVariant};
 use tinyllama_base::clock::unix_time;
 use tinyllama_base::table::TableColumns;
+use tinyllama_contract::bounds;
 use tinyllama_contract::flags::{RunSpec, UsageError};
 
 #[derive(Debug, Args)]

@@ -7,9 +7,9 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use tinyllama_contract::bounds;
 use tinyllama_contract::flags::RunSpec;
-use tinyllama_runs::Launcher;
 use tinyllama_contract::flags::{TrainingArgs, split};
 use tinyllama_engine::model::ModelConfig;
+use tinyllama_runs::Launcher;
 
 /// Default timing of runs. A true step time needs at least one wait per step; a wait after each phase would slow the
 /// step down.

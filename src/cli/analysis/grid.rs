@@ -3,11 +3,11 @@
 
 use clap::Args;
 
-use tinyllama_contract::bounds;
 use super::AnalysisRunner;
 use tinyllama_analysis::runner::{FailedRun, RunVariant};
 use tinyllama_analysis::scaling::{Size, by_size};
 use tinyllama_analysis::{MeasuredRun, RunFailure};
+use tinyllama_contract::bounds;
 use tinyllama_contract::flags::{RunSpec, UsageError};
 
 /// Values of the two sizes that a grid varies.

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use itertools::Itertools;
 
-
 use tinyllama_analysis::regression::{FigureOutcome, RegressionVerdict};
 use tinyllama_base::{HtmlWriter, plain};
 

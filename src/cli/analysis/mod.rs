@@ -23,8 +23,8 @@ pub use tinyllama_base::units::plural;
 use tinyllama_base::untrusted::json;
 
 use super::Exit;
-use tinyllama_base::terminal::Stdout;
 use tinyllama_analysis::RunFailure;
+use tinyllama_base::terminal::Stdout;
 
 /// A command that measures or compares: its flags, and the function that answers.
 pub trait Analysis: Args {

@@ -5,8 +5,8 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::cli::analysis::{Analysis, AnalysisPage, AnalysisResult};
-use tinyllama_base::errln;
 use tinyllama_analysis::calibration::{Calibration, Level};
+use tinyllama_base::errln;
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{Share, number, percent};
 use tinyllama_contract::flags::TrainingArgs;

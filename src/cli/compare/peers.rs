@@ -6,9 +6,9 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use serde_json::Value;
 
-use tinyllama_base::errln;
 use tinyllama_analysis::comparison::ComparisonRow;
 use tinyllama_analysis::relative::{RelativeTime, USUAL_MARGIN};
+use tinyllama_base::errln;
 use tinyllama_base::statistics::Series;
 use tinyllama_contract::flags::UsageError;
 

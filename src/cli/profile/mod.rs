@@ -22,6 +22,7 @@ use tinyllama_profile::commands::version::ToolVersion;
 use tinyllama_profile::commands::{ProfileTask, Tool};
 use tinyllama_profile::show::hotspots::GroupBy;
 use tinyllama_profile::show::report::ReportOptions;
+use tinyllama_runs::Launcher;
 
 #[derive(Debug, Subcommand)]
 pub enum ProfileCommand {

@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 use uzers::{get_effective_uid, get_user_by_uid};
 
 use super::Settings;
-use tinyllama_base::errln;
 use crate::state_folder;
+use tinyllama_base::errln;
 use tinyllama_base::{create_private, plain, replace, untrusted};
 use tinyllama_contract::flags::UsageError;
 

@@ -22,8 +22,8 @@ use crate::launcher::settings::Settings;
 use crate::launcher::{Launcher, VARIABLE};
 use crate::supervise::STOPPED;
 use crate::{each_line, signal_group};
-use tinyllama_base::{die_with_parent, errln};
 use tinyllama_base::terminal::Stderr;
+use tinyllama_base::{die_with_parent, errln};
 
 /// How long a run may take to end before its step is ended.
 const CANCEL_GRACE: Duration = Duration::from_secs(6);
