@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use common::{SMALL, stderr, stdout, tutor};
+use common::{SMALL, stderr, stdout, tutor, without_program};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -164,10 +164,9 @@ impl Home {
 
     /// Masks paths, run ids, and times in text.
     fn without_places(&self, text: &str) -> String {
-        let text = text
+        // A program in `target/` lies below the project's folder, so it is masked first.
+        let text = without_program(text, "PROGRAM")
             .replace(&self.0.path().display().to_string(), "HOME")
-            // A program in `target/` lies below the project's folder, so it is masked first.
-            .replace(env!("CARGO_BIN_EXE_tinyllama-tutor"), "PROGRAM")
             .replace(env!("CARGO_MANIFEST_DIR"), "PROJECT");
         let words = text.split(' ').map(|word| {
             let of_a_run = word

@@ -1,5 +1,6 @@
 //! Tests the whole path from a target to its tables, with stand-ins for the tools of each supported version of ROCm.
 
+mod common;
 #[path = "profiler_tools/mistakes.rs"]
 mod mistakes;
 

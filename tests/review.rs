@@ -502,7 +502,7 @@ const OF_THE_TERMINAL: &[(u8, &str, &[Test])] = &[
         "the report has no memory of a CPU's run",
         &[(
             "tests/terminal/lines.rs",
-            "the_memory_of_a_whole_process_is_in_the_report_where_nothing_else_was_reported",
+            "the_memory_of_a_run_on_a_cpu_is_in_the_report",
         )],
     ),
     (

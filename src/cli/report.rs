@@ -20,8 +20,9 @@ use tinyllama_lesson::{Course, CourseSource};
 use tinyllama_report::class::{self, sources};
 use tinyllama_report::hand_in::verify as verify_hand_in;
 use tinyllama_report::{CollectOptions, HandInError, HandInFindings, card, collect, export};
+use tinyllama_workbench::check::{self, CheckOptions};
 use tinyllama_workbench::finding::FindingKind;
-use tinyllama_workbench::{KernelFile, check, exercise};
+use tinyllama_workbench::{KernelFile, exercise};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -176,7 +177,7 @@ fn check_kernel(exercise: &str, text: &str) -> Result<Vec<String>> {
         path: exercise.file_name().into(),
         text: text.into(),
     };
-    let checked = check::check(exercise, &file, &check::WAVES, &mut |_| {})?;
+    let checked = check::check(exercise, &file, &CheckOptions::default(), &mut |_| {})?;
     let findings = checked.findings.iter();
     if let Some(other) = findings.clone().find(|it| it.kind == FindingKind::Compile) {
         bail!(

@@ -51,7 +51,8 @@ impl Withheld {
             )
         });
         let left_out = self.left_out.iter();
-        let left_out = left_out.map(|(path, why)| format!("{} was left out: {why}.", path.display()));
+        let left_out =
+            left_out.map(|(path, why)| format!("{} was left out: {why}.", path.display()));
         rewritten.into_iter().chain(left_out).collect()
     }
 }
@@ -130,6 +131,13 @@ impl SessionArchive<'_> {
         }
         Ok(())
     }
+    fn add_folder(&mut self, folder: &SafeFolder, part: &Path) -> io::Result<()> {
+        let mut header = Header::new_gnu();
+        header.set_metadata(&folder.metadata()?);
+        self.file.append_data(&mut header, part, io::empty())?;
+        self.add_all(folder, part, |_| true)
+    }
+
     /// Packs a file, of a profiler's database a copy that gives nothing of its program away.
     fn add_file(&mut self, folder: &SafeFolder, name: &OsStr, part: &Path) -> io::Result<()> {
         let mut file = folder.file(name)?;

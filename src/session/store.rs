@@ -1,7 +1,6 @@
 //! An open session: the only one that may write.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use super::event::FORMAT;
@@ -11,7 +10,7 @@ use super::log::Log;
 use super::runs::known;
 use crate::{
     LogDamage, MeasuredRuns, Record, RunEntry, RunExit, SessionError, SessionEvent,
-    SessionLocation, SessionState, StepRef, check_name, lock, log,
+    SessionLocation, SessionState, StepRef, chain, check_name, lock, log,
 };
 use tinyllama_lesson::Course;
 use tinyllama_runs::FinishedRuns;

@@ -49,6 +49,17 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Replaces the program's path. A program names itself by its real path, which is another one where `target/` is a link.
+pub fn without_program(text: &str, mask: &str) -> String {
+    let built = std::path::Path::new(env!("CARGO_BIN_EXE_tinyllama-tutor"));
+    let real = built.canonicalize().expect("the program is there");
+    [real.as_path(), built]
+        .iter()
+        .fold(text.to_owned(), |text, path| {
+            text.replace(&path.display().to_string(), mask)
+        })
+}
+
 /// The first line that contains `part`, without the spaces around it.
 pub fn line_with<'a>(part: &str, text: &'a str) -> &'a str {
     let line = text.lines().find(|line| line.contains(part));

@@ -73,10 +73,7 @@ fn a_tool_that_is_not_installed_is_explained_with_a_labelled_sample() {
         for part in [" -- ", "for ROCm 7.2", "--for-rocm X.Y", "not measured"] {
             assert!(text.contains(part), "{tool}: {part} missing in\n{text}");
         }
-        insta::assert_snapshot!(
-            tool,
-            text.replace(env!("CARGO_BIN_EXE_tinyllama-tutor"), "[tutor]")
-        );
+        insta::assert_snapshot!(tool, crate::common::without_program(&text, "[tutor]"));
     }
 }
 

@@ -60,7 +60,7 @@ fn the_environment_in_a_profile_does_not_travel_unasked() {
     let withheld = archive::export(&place, &file).unwrap();
     let path = Path::new("runs/0001-v1/profiles/hotspots");
     assert_eq!(withheld.rewritten, [path.join("1_results.db")]);
-    assert_eq!(withheld.files[0].0, path.join("2_results.db.gz"));
+    assert_eq!(withheld.left_out[0].0, path.join("2_results.db.gz"));
     let lines = withheld.lines().join("\n");
     assert!(
         lines.contains("environment") && lines.contains("2_results.db.gz was left out"),

@@ -38,7 +38,7 @@ pub use panels::compare::{ComparePanel, ComparedRun};
 pub use panels::page::{PageText, TextPage};
 pub use panels::roofline::RooflinePanel;
 pub use run_view::{LearnerPrediction, Round, RunContext, RunView};
-pub use runtime::{Screenful, hyperlinks};
+pub use runtime::Screenful;
 pub use theme::Theme;
 pub use view::text_area;
 pub use widgets::cursor::{Cursor, PanelCommand, Scroll, Tabs, first_shown};
