@@ -177,6 +177,97 @@ fn a_process_with_a_summary_only_counts_beside_one_with_launches() {
     assert_eq!(after, before + 5);
 }
 
+/// A trace of PyTorch with two launches, one kernel, and `graphs` launches of a graph that has one kernel each time.
+fn trace_of_graphs(hip: &str, graphs: usize) -> Profile {
+    let mut events = vec![
+        event("cuda_runtime", "hipLaunchKernel", 10, 1),
+        event("cuda_runtime", "hipExtModuleLaunchKernel", 20, 2),
+        event("kernel", "gemm", 15, 1),
+    ];
+    for at in 0..graphs {
+        let (start, number) = (100 + 10 * at, 10 + at);
+        events.push(event("cuda_runtime", "hipGraphLaunch", start, number));
+        events.push(event("kernel", "norm", start + 5, number));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.json");
+    let text = format!(
+        "{{\"schemaVersion\": 1, \"hip_runtime_version\": {hip}, \"traceEvents\": [{}]}}",
+        events.join(",")
+    );
+    std::fs::write(&path, text).unwrap();
+    import(&path).unwrap().profile
+}
+
+fn event(category: &str, name: &str, start: usize, number: usize) -> String {
+    format!(
+        "{{\"ph\": \"X\", \"cat\": \"{category}\", \"name\": \"{name}\", \"pid\": 1, \"tid\": 1, \"ts\": {start}, \
+         \"dur\": 2, \"args\": {{\"correlation\": {number}, \"device\": 0, \"stream\": 0}}}}"
+    )
+}
+
+#[test]
+fn launches_without_a_kernel_are_counted() {
+    let counts = launch_overhead(&trace_of_graphs("70226015", 3)).against_kernels;
+    let counts = counts.expect("launch calls");
+    assert_eq!((counts.called, counts.graphs, counts.recorded), (2, 3, 4));
+    assert_eq!((counts.without_kernel, counts.missing()), (Some(1), 1));
+    assert_eq!(
+        counts.line(),
+        "the host launched 2 kernels and 3 graphs, and 4 kernels are recorded: 1 launch has no kernel here, because of a \
+         filter, because recording ended before, or because the profiler lost them"
+    );
+}
+
+/// The table of calls says it where only sums are known.
+#[test]
+fn sums_of_launches_are_compared_too() {
+    let rows = "\"Name\",\"Calls\",\"TotalDurationNs\",\"AverageNs\",\"Percentage\"\n";
+    let folder = tempfile::tempdir().unwrap();
+    let calls = format!("{rows}\"hipLaunchKernel\",5,7000,1400,90\n\"hipMemcpy\",9,700,77,10\n");
+    std::fs::write(folder.path().join("7_hip_api_stats.csv"), calls).unwrap();
+    let kernels = format!("{rows}\"gemm\",3,34040,11346.7,100\n");
+    std::fs::write(folder.path().join("7_kernel_stats.csv"), kernels).unwrap();
+    let profile = import(folder.path()).unwrap().profile;
+    let options = ReportOptions {
+        group: GroupBy::ShortName,
+        rows: 9,
+    };
+    let tables = report(&profile, &KernelParts::default(), options);
+    let calls = tables
+        .iter()
+        .find(|table| table.title == "Calls of the host");
+    let note = &calls.expect("the calls").notes[0];
+    assert!(
+        note.starts_with(
+            "the host launched 5 kernels, and 3 kernels are recorded: 2 launches have"
+        ),
+        "{note}"
+    );
+}
+
+#[test]
+fn a_trace_of_a_hip_that_loses_kernels_of_graphs_says_so() {
+    let note = |hip: &str, graphs| trace_of_graphs(hip, graphs).notes.concat();
+    let first = note("70226015", 3);
+    assert!(
+        first.contains("HIP 7.2.26015")
+            && first.contains("3 graphs are launched")
+            && first.contains("ROCm 7.2.2 and later"),
+        "{first}"
+    );
+    assert!(note("70253211", 1).contains("HIP 7.2.53211"));
+    for (hip, graphs) in [
+        ("70226015", 0),
+        ("70253212", 3),
+        ("70151831", 3),
+        ("null", 3),
+        ("\"12.4\"", 3),
+    ] {
+        assert_eq!(note(hip, graphs), "", "{hip}");
+    }
+}
+
 /// GRBM_GUI_ACTIVE and GRBM_COUNT from different passes once gave 100.4 %.
 #[test]
 fn a_share_of_counters_from_two_passes_is_no_more_than_all() {

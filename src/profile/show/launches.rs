@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::launch_calls::{LaunchCalls, NOT_PAIRED};
+use super::launch_calls::{LaunchCalls, LaunchCounts, NOT_PAIRED};
 use crate::model::{ApiCall, Profile, TimeSpan, is_marker_domain};
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{Share, or_not_reported, percent, time};
@@ -50,9 +50,14 @@ pub struct LaunchOverhead {
     pub calls: Option<Durations>,
     /// Time from the start of the launching call to the kernel's start. It includes waiting for earlier kernels.
     pub queueing: Option<Durations>,
+    /// Calls against kernels. `None` if no launch call is in the profile.
+    pub against_kernels: Option<LaunchCounts>,
     #[serde(skip)]
     pairs_nothing: bool,
 }
+
+/// In the names of functions that launch a graph.
+pub(super) const GRAPH_LAUNCH: &str = "GraphLaunch";
 
 /// Returns whether a function of HIP or CUDA launches kernels.
 pub fn launches_a_kernel(function: &str) -> bool {
@@ -60,7 +65,7 @@ pub fn launches_a_kernel(function: &str) -> bool {
         "LaunchKernel",
         "LaunchCooperativeKernel",
         "LaunchByPtr",
-        "GraphLaunch",
+        GRAPH_LAUNCH,
     ];
     launches.iter().any(|launch| function.contains(launch))
 }
@@ -93,6 +98,7 @@ pub fn launch_overhead(profile: &Profile) -> LaunchOverhead {
         gap_share,
         calls: Durations::from_nanoseconds(durations.collect()),
         queueing: Durations::from_nanoseconds(queueing(profile, &calls)),
+        against_kernels: LaunchCounts::new(profile),
         pairs_nothing: calls.pairs_nothing(),
     }
 }
@@ -153,6 +159,9 @@ impl LaunchOverhead {
             .right("90 % below", |line| figure(line.1, |d| time(d.p90_ns)))
             .right("total", |line| figure(line.1, |d| time(d.total_ns)));
         let mut table = TextTable::from(columns);
+        if let Some(counts) = self.against_kernels {
+            table.note(counts.line());
+        }
         if let Some(share) = self.gap_share {
             let share = percent(Share(share));
             table.note(format!("the queues stood still for {share} of their time"));

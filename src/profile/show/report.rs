@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::hotspots::{GroupBy, hotspots};
+use super::launch_calls::LaunchCounts;
 use super::launches::is_marker;
 use super::memory_chart::MemoryChart;
 use super::parts::KernelParts;
@@ -131,7 +132,14 @@ pub fn marked(profile: &Profile) -> Vec<CallTotals<'_>> {
 }
 
 pub fn calls(profile: &Profile, limit: usize) -> TextTable {
-    called("Calls of the host", "function", &api_calls(profile), limit)
+    let mut table = called("Calls of the host", "function", &api_calls(profile), limit);
+    // Otherwise the table of launches says it.
+    if !launches::is_reported(profile) {
+        table
+            .notes
+            .extend(LaunchCounts::new(profile).map(|counts| counts.line()));
+    }
+    table
 }
 
 pub fn markers(profile: &Profile, limit: usize) -> TextTable {

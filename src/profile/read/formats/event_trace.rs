@@ -52,10 +52,43 @@ fn read(reading: &mut FileImport<'_>) -> RowCount {
     }
     let lanes = EventLanes::new(&document.events, &document.process_names, reading);
     let rows = document.events.len() as u64;
+    let graphs = document.events.iter();
+    let graphs = graphs
+        .filter(|event| event.name.contains("GraphLaunch"))
+        .count();
+    if let Some(hip) = document.hip.filter(|_| graphs > 0) {
+        let note = lost_kernels(hip, graphs);
+        reading.profile.notes.extend(note);
+    }
     for event in document.events {
         add(event, &lanes, reading.profile);
     }
     Ok(rows)
+}
+
+/// What is known of versions of HIP whose ROCTracer loses kernels of graphs (ROCm/legacy-rocm-build#6102). ROCm 7.2.1 to 7.2.4
+/// have the same HIP, and packages of PyTorch for 7.2.4 came with libraries of 7.2.0.
+fn lost_kernels(hip: u64, graphs: usize) -> Option<String> {
+    const PER_MAJOR: u64 = 10_000_000;
+    const PER_MINOR: u64 = 100_000;
+    /// The HIP of ROCm 7.2.1 to 7.2.4.
+    const PATCH: u64 = 53_211;
+    let (version, patch) = (hip / PER_MINOR, hip % PER_MINOR);
+    if version != 7 * PER_MAJOR / PER_MINOR + 2 || patch > PATCH {
+        return None;
+    }
+    let release = match patch == PATCH {
+        true => "which ROCm 7.2.1 to 7.2.4 have",
+        false => "which is older than ROCm 7.2.2",
+    };
+    let graphs = match graphs {
+        1 => "1 graph is launched".to_owned(),
+        graphs => format!("{graphs} graphs are launched"),
+    };
+    Some(format!(
+        "HIP 7.2.{patch} wrote this trace, {release}. With ROCm 7.2.0 and 7.2.1, traces of PyTorch lose kernels of graphs, and \
+         {graphs} here. ROCm 7.2.2 and later record them all; before that, switch graphs off to see every kernel"
+    ))
 }
 
 /// Which processes and devices the events belong to. Programs that merge the traces of ranks give each rank other process

@@ -15,6 +15,8 @@ pub struct EventTrace {
     pub events: Vec<TimedEvent>,
     /// Index and fault of each damaged event.
     pub damaged: Vec<(usize, String)>,
+    /// Version of HIP that wrote the trace: 70226015 is 7.2.26015.
+    pub hip: Option<u64>,
     /// Names of the processes by their number.
     pub process_names: HashMap<String, String>,
 }
@@ -69,6 +71,7 @@ impl<'de> Visitor<'de> for DocumentVisitor {
                     let devices = devices.map(Device::deserialize);
                     trace.devices.extend(devices.filter_map(Result::ok));
                 }
+                "hip_runtime_version" => trace.hip = map.next_value::<Value>()?.as_u64(),
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
