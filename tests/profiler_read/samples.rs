@@ -1,6 +1,7 @@
 //! Samples of the program counter and thread traces: by source line and by instruction.
 
 use tinyllama_base::TextTable;
+use tinyllama_profile::export::json;
 use tinyllama_profile::{GroupBy, KernelParts, ReportOptions, report};
 
 use super::*;
@@ -117,8 +118,83 @@ fn cycles_of_a_thread_trace_are_summed_by_source_line() {
     );
     assert_eq!(
         instructions.rows[0][2..],
-        ["48", "324", "33.3 %", "busy unit (96)"]
+        ["48", "324", "33.3 %", "busy unit (96)", "0x1700"]
     );
+}
+
+/// Two kernels have the same instructions at the same addresses of two code objects. A wait is not a busy unit.
+#[test]
+fn traced_instructions_keep_kernel_code_object_and_address() {
+    let header = "CodeObj,Vaddr,Instruction,Hitcount,Latency,Stall,Idle,Source";
+    let rows = |object: u64, kernel: &str, stall: u64| {
+        format!(
+            "{header}\n{object},4096,\"; {kernel}.kd\",0,0,0,0,\"\"\n\
+             {object},4096,\"s_waitcnt vmcnt(0)\",8,{},{stall},0,\"a.hip:3\"\n\
+             {object},4100,\"s_barrier\",8,300,200,0,\"a.hip:4\"\n\
+             {object},4104,\"v_add_f32 v0, v1, v2\",8,50,10,5,\"a.hip:5\"\n",
+            stall + 40
+        )
+    };
+    let folder = tempfile::tempdir().unwrap();
+    for (at, text) in [rows(2, "gemm", 1000), rows(3, "norm", 500)]
+        .iter()
+        .enumerate()
+    {
+        let name = format!("stats_ui_output_agent_1_dispatch_{}.csv", at + 1);
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let tables = tables(folder.path());
+    let titles: Vec<&str> = tables.iter().map(|table| table.title.as_str()).collect();
+    assert_eq!(
+        titles,
+        [
+            "Source lines of gemm traced waves spent their time at (1395 cycles)",
+            "Instructions of gemm traced waves spent their time at (1395 cycles)",
+            "Source lines of norm traced waves spent their time at (895 cycles)",
+            "Instructions of norm traced waves spent their time at (895 cycles)",
+        ]
+    );
+    let norm: Vec<[&str; 4]> = tables[3]
+        .rows
+        .iter()
+        .map(|row| [0, 3, 5, 6].map(|at| row[at].as_str()))
+        .collect();
+    assert_eq!(
+        norm,
+        [
+            ["s_waitcnt vmcnt(0)", "540", "memory (500)", "0x1000"],
+            ["s_barrier", "300", "other waves (200)", "0x1004"],
+            ["v_add_f32 v0, v1, v2", "55", "busy unit (10)", "0x1008"],
+        ]
+    );
+    let profile = import(folder.path()).unwrap().profile;
+    let document = json::document(&profile, GroupBy::ShortName, &KernelParts::default());
+    let wait = document["instructions"].as_array().unwrap().iter();
+    let mut wait = wait.filter(|it| it["waits_for"] == "memory" && it["kernel"] == "norm");
+    let wait = wait.next().expect("the wait of norm");
+    assert_eq!(
+        (&wait["code_object"], &wait["address"], &wait["count"]),
+        (&3.into(), &4096.into(), &500.into())
+    );
+}
+
+/// The trace of kernels beside the samples says which kernel a launch ran.
+#[test]
+fn samples_of_the_program_counter_are_told_apart_by_kernel() {
+    let folder = tempfile::tempdir().unwrap();
+    let launches = "\"Kind\",\"Agent_Id\",\"Queue_Id\",\"Thread_Id\",\"Dispatch_Id\",\"Kernel_Id\",\"Kernel_Name\",\"Correlation_Id\",\"Start_Timestamp\",\"End_Timestamp\"\n\
+        \"KERNEL_DISPATCH\",1,1,7,1,1,\"gemm\",1,100,200\n\"KERNEL_DISPATCH\",1,1,7,2,2,\"norm\",2,300,400\n";
+    let samples = "\"Sample_Timestamp\",\"Exec_Mask\",\"Dispatch_Id\",\"Instruction\",\"Instruction_Comment\",\"Correlation_Id\"\n\
+        110,1,1,\"s_nop 0\",\"\",1\n120,1,1,\"s_nop 0\",\"\",1\n310,1,2,\"s_nop 0\",\"\",2\n";
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("7_kernel_trace.csv", launches);
+    write("7_pc_sampling_host_trap.csv", samples);
+    let profile = import(folder.path()).unwrap().profile;
+    let counted = profile.instructions.iter();
+    let counted: Vec<_> = counted
+        .map(|it| (it.kernel.map(|kernel| profile.name(kernel)), it.samples))
+        .collect();
+    assert_eq!(counted, [(Some("gemm"), 2), (Some("norm"), 1)]);
 }
 
 #[test]

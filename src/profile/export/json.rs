@@ -45,6 +45,7 @@ pub fn document(profile: &Profile, group: GroupBy, parts: &KernelParts) -> Value
         "metrics": profile.metrics,
         "machine": profile.system,
         "counters": counter_values(profile),
+        "instructions": instructions(profile),
         "occupancy": occupancies(profile),
         "roofline": {
             "ceilings": list(&roofline::measured(profile), |ceiling| json!({
@@ -109,6 +110,21 @@ fn counter_values(profile: &Profile) -> Vec<Value> {
             "mean_ns": kernel.mean_ns,
             "derived": derived.collect::<BTreeMap<_, _>>(),
             "mean": means.collect::<BTreeMap<_, _>>(),
+        })
+    })
+}
+
+fn instructions(profile: &Profile) -> Vec<Value> {
+    list(&profile.instructions, |it| {
+        json!({
+            "kernel": it.kernel.map(|kernel| profile.name(kernel)),
+            "code_object": it.code_object,
+            "address": it.address,
+            "instruction": profile.name(it.instruction),
+            "line": it.line.map(|line| profile.name(line)),
+            "waits_for": it.stall.map(|stall| profile.name(stall)),
+            "count": it.samples,
+            "executed": it.executed,
         })
     })
 }

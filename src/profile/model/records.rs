@@ -271,6 +271,11 @@ pub struct ProfilerMetric {
 /// Samples of the program counter at one instruction, in one state, or cycles that a thread trace found there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstructionSamples {
+    /// `None` if the file does not say.
+    pub kernel: Option<NameId>,
+    pub code_object: Option<u64>,
+    /// Address within the code object.
+    pub address: Option<u64>,
     pub instruction: NameId,
     /// `FILE:LINE`. `None` in code without line numbers.
     pub line: Option<NameId>,

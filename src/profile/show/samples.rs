@@ -1,13 +1,13 @@
 //! Source lines and instructions at which the program counter was sampled, and what waves waited for there.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use super::report::with_rest;
 use crate::model::{InstructionSamples, NameId, Profile};
 use crate::name;
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{Share, percent};
+use tinyllama_base::units::{Share, percent, plural};
 use tinyllama_base::untrusted;
 
 /// Samples with the same key, the most frequent key first.
@@ -39,21 +39,61 @@ const CYCLES: Counted = Counted {
     title: "traced waves spent their time at",
     column: "cycles",
     notes: &[
-        "cycles are latency and idle time of all traced waves; `busy unit`: the hardware could not take the instruction; \
-         `idle`: the time since the instruction before, for an operand, the wave's turn or code",
+        "cycles are latency and idle time of all traced waves; `memory`: a wait for loads, stores or LDS; `other waves`: a \
+         barrier; `busy unit`: the hardware could not take the instruction; `idle`: the time since the instruction before, \
+         for an operand, the wave's turn or code",
     ],
 };
 
-/// Tables of samples and of thread traces, by source line and by instruction.
+/// Tables of samples and of thread traces, by source line and by instruction. Each kernel has its own.
 pub fn tables(profile: &Profile, limit: usize) -> Vec<TextTable> {
-    let kinds = [SAMPLES, CYCLES].into_iter();
-    let tables = kinds.flat_map(|kind| {
+    let mut tables = Vec::new();
+    for kind in [SAMPLES, CYCLES] {
         let records = profile.instructions.iter();
         let records = records.filter(|it| it.executed.is_some() == kind.is_traced);
-        let records: Vec<&InstructionSamples> = records.collect();
-        [lines, instructions].map(|table| table(profile, kind, &records, limit))
-    });
-    tables.collect()
+        let kernels = by_kernel(records);
+        let names = kernels.iter().map(|(kernel, _)| {
+            kernel.map_or("code of an unknown kernel", |kernel| profile.name(kernel))
+        });
+        let names = name::distinct_names(&names.collect::<Vec<_>>());
+        for ((_, records), &kernel) in kernels.iter().zip(&names).take(KERNELS_SHOWN) {
+            let kernel = Some(kernel).filter(|_| kernels.len() > 1);
+            let both =
+                [lines, instructions].map(|table| table(profile, (kind, kernel), records, limit));
+            tables.extend(both);
+        }
+        let hidden = kernels.len().saturating_sub(KERNELS_SHOWN);
+        if let Some(last) = tables.last_mut().filter(|_| hidden > 0) {
+            last.note(format!(
+                "{} with fewer {}; --json has them",
+                plural(hidden, "more kernel"),
+                kind.column
+            ));
+        }
+    }
+    tables
+}
+
+/// Number of kernels whose tables are shown.
+const KERNELS_SHOWN: usize = 5;
+
+/// The records of each kernel, the one with the most samples first.
+fn by_kernel<'a>(
+    records: impl Iterator<Item = &'a InstructionSamples>,
+) -> Vec<(Option<NameId>, Vec<&'a InstructionSamples>)> {
+    let mut kernels: BTreeMap<Option<NameId>, Vec<&InstructionSamples>> = BTreeMap::new();
+    for record in records {
+        kernels.entry(record.kernel).or_default().push(record);
+    }
+    let mut kernels: Vec<_> = kernels.into_iter().collect();
+    kernels.sort_by_key(|(_, records)| std::cmp::Reverse(total(records)));
+    kernels
+}
+
+/// The title of a table, with the kernel if several have tables.
+fn title(what: &str, (kind, kernel): (Counted, Option<&str>), all: u64) -> String {
+    let kernel = kernel.map_or(String::new(), |kernel| format!(" of {kernel}"));
+    format!("{what}{kernel} {} ({all} {})", kind.title, kind.column)
 }
 
 fn counted<K: Ord + Copy>(
@@ -112,7 +152,7 @@ fn total(records: &[&InstructionSamples]) -> u64 {
 /// Source lines with their text, if their files are on this machine.
 fn lines(
     profile: &Profile,
-    kind: Counted,
+    (kind, kernel): (Counted, Option<&str>),
     records: &[&InstructionSamples],
     limit: usize,
 ) -> TextTable {
@@ -121,7 +161,7 @@ fn lines(
     let shown = counts.iter().take(limit);
     let texts = shown.map(|it| (it.key, source(profile.name(it.key), &mut files)));
     let texts: BTreeMap<NameId, Option<String>> = texts.collect();
-    let title = format!("Source lines {} ({all} {})", kind.title, kind.column);
+    let title = title("Source lines", (kind, kernel), all);
     let columns = TableColumns::titled(title, &counts)
         .left("line", |it| file_name(profile.name(it.key)).to_owned())
         .left("source", |it| texts.get(&it.key).cloned().flatten());
@@ -130,21 +170,31 @@ fn lines(
 
 fn instructions(
     profile: &Profile,
-    kind: Counted,
+    (kind, kernel): (Counted, Option<&str>),
     records: &[&InstructionSamples],
     limit: usize,
 ) -> TextTable {
-    let counts = counted(records, |it| Some((it.instruction, it.line)));
+    let counts = counted(records, |it| {
+        Some((it.code_object, it.address, it.instruction, it.line))
+    });
     let all = total(records);
-    let title = format!("Instructions {} ({all} {})", kind.title, kind.column);
+    let title = title("Instructions", (kind, kernel), all);
     let columns = TableColumns::titled(title, &counts)
-        .left("instruction", |it| {
-            name::strip_suffix(profile.name(it.key.0)).to_owned()
-        })
+        .left("instruction", |it| profile.name(it.key.2).to_owned())
         .left("line", |it| {
-            Some(file_name(profile.name(it.key.1?)).to_owned())
+            Some(file_name(profile.name(it.key.3?)).to_owned())
         });
-    with_rest(with_counts(columns, profile, kind, all), limit)
+    let mut columns = with_counts(columns, profile, kind, all);
+    let objects: BTreeSet<Option<u64>> = counts.iter().map(|it| it.key.0).collect();
+    if objects.len() > 1 {
+        columns = columns.right("code object", |it| it.key.0.map(|it| it.to_string()));
+    }
+    if counts.iter().any(|it| it.key.1.is_some()) {
+        columns = columns.right("address", |it| {
+            it.key.1.map(|address| format!("{address:#x}"))
+        });
+    }
+    with_rest(columns, limit)
 }
 
 fn file_name(line: &str) -> &str {

@@ -1,10 +1,10 @@
 //! Reads rocprofv3's `pc_sampling_host_trap` and `pc_sampling_stochastic`: samples of the program counter, counted by
 //! instruction, source line and reason of a stall.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{FormatContent, ProfileFormat};
-use crate::model::{InstructionSamples, NameId, Profile};
+use crate::model::{InstructionSamples, NameId, ProcessId, Profile};
 use crate::read::fields::{Field, FieldSource};
 use crate::read::{FileImport, RowCount};
 
@@ -18,27 +18,53 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
 /// Stands for an instruction that the tool could not decode.
 const NOT_DECODED: &str = "(not decoded)";
 
-/// An instruction, its source line and the reason of a stall.
-type Place = (NameId, Option<NameId>, Option<NameId>);
+/// An instruction and what waves did there. Empty texts are not known.
+#[derive(Clone, Copy, Default)]
+pub struct InstructionPlace<'a> {
+    pub kernel: &'a str,
+    pub code_object: Option<u64>,
+    pub address: Option<u64>,
+    pub instruction: &'a str,
+    pub line: &'a str,
+    pub stall: &'a str,
+}
+
+/// The same by the numbers of its names, in the order of the tables.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct PlaceKey {
+    kernel: Option<NameId>,
+    code_object: Option<u64>,
+    address: Option<u64>,
+    instruction: NameId,
+    line: Option<NameId>,
+    stall: Option<NameId>,
+}
 
 /// Counts by place: samples or cycles, and executions.
 #[derive(Default)]
-pub(super) struct InstructionCounts(BTreeMap<Place, (u64, Option<u64>)>);
+pub struct InstructionCounts(BTreeMap<PlaceKey, (u64, Option<u64>)>);
 
 impl InstructionCounts {
     pub fn add(
         &mut self,
         profile: &mut Profile,
-        [instruction, line, stall]: [&str; 3],
+        place: InstructionPlace<'_>,
         (samples, executed): (u64, Option<u64>),
     ) {
         let mut id = |name: &str| (!name.is_empty()).then(|| profile.name_id(name));
-        let (line, stall) = (id(line), id(stall));
-        let instruction = match instruction {
+        let (kernel, line, stall) = (id(place.kernel), id(place.line), id(place.stall));
+        let instruction = match place.instruction {
             "" => NOT_DECODED,
             decoded => decoded,
         };
-        let key = (profile.name_id(instruction), line, stall);
+        let key = PlaceKey {
+            kernel,
+            code_object: place.code_object,
+            address: place.address,
+            instruction: profile.name_id(instruction),
+            line,
+            stall,
+        };
         let entry = self.0.entry(key).or_default();
         entry.0 = entry.0.saturating_add(samples);
         let sum = executed.map(|more| entry.1.unwrap_or(0).saturating_add(more));
@@ -46,24 +72,40 @@ impl InstructionCounts {
     }
 
     pub fn keep(self, profile: &mut Profile) {
-        let counted = self.0.into_iter().map(|(key, (samples, executed))| {
-            let (instruction, line, stall) = key;
-            InstructionSamples {
-                instruction,
-                line,
-                stall,
-                samples,
-                executed,
-            }
+        let counted = self.0.into_iter();
+        let counted = counted.map(|(key, (samples, executed))| InstructionSamples {
+            kernel: key.kernel,
+            code_object: key.code_object,
+            address: key.address,
+            instruction: key.instruction,
+            line: key.line,
+            stall: key.stall,
+            samples,
+            executed,
         });
         profile.instructions.extend(counted);
     }
 }
 
+/// Names of the kernels of this process by the numbers of their launches, as far as they were read before.
+fn kernels_by_launch(profile: &Profile, process: ProcessId) -> HashMap<u64, String> {
+    let launches = profile.dispatches.iter();
+    let own = launches.filter(|launch| profile.lane(launch.lane).process == process);
+    let named = own.filter_map(|launch| {
+        let kernel = profile.kernel_name(launch.variant);
+        Some((launch.id?, kernel.to_owned()))
+    });
+    named.collect()
+}
+
 fn read(reading: &mut FileImport<'_>) -> RowCount {
     let mut counts = InstructionCounts::default();
+    let process = reading.process();
+    let kernels = kernels_by_launch(reading.profile, process);
     let rows = reading.rows(|records, row| {
         let instruction = row.needed_text(Field::Instruction)?;
+        let launch = row.unsigned(Field::Dispatch)?;
+        let kernel = launch.and_then(|launch| kernels.get(&launch));
         // For code that it cannot decode, the tool writes a message instead of a line.
         let line = row.text(Field::SourceLine)?;
         let line = line.filter(|_| !instruction.is_empty()).unwrap_or_default();
@@ -71,8 +113,14 @@ fn read(reading: &mut FileImport<'_>) -> RowCount {
         let is_stalled = matches!(row.text(Field::Issued)?, Some("0" | "False" | "false"));
         let stall = row.text(Field::Stall)?.filter(|_| is_stalled);
         let stall = stall.map(|stall| stall.rsplit_once("REASON_").map_or(stall, |(_, it)| it));
-        let key = [instruction, line, stall.unwrap_or_default()];
-        counts.add(records.profile, key, (1, None));
+        let place = InstructionPlace {
+            kernel: kernel.map_or("", String::as_str),
+            instruction,
+            line,
+            stall: stall.unwrap_or_default(),
+            ..InstructionPlace::default()
+        };
+        counts.add(records.profile, place, (1, None));
         Ok(())
     })?;
     counts.keep(reading.profile);

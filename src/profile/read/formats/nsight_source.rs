@@ -2,7 +2,7 @@
 //!
 //! Each kernel has a line with its name, a header, and one row an instruction.
 
-use super::instructions::InstructionCounts;
+use super::instructions::{InstructionCounts, InstructionPlace};
 use super::{FormatContent, ProfileFormat};
 use crate::name;
 use crate::read::table::CsvTable;
@@ -65,17 +65,26 @@ fn read(reading: &mut FileImport<'_>) -> RowCount {
         let count = |at| Ok(row.whole_at(at)?.unwrap_or(0));
         let address = count(0)?;
         let offset = address.saturating_sub(*first.get_or_insert(address));
-        let instruction = format!("{kernel}+{offset:#x}: {}", row.text_at(1)?);
+        let place = InstructionPlace {
+            kernel: &kernel,
+            address: Some(offset),
+            instruction: row.text_at(1)?,
+            ..InstructionPlace::default()
+        };
         let mut issued = count(all)?;
         for &(at, reason) in &reasons {
             let samples = count(at)?;
             issued = issued.saturating_sub(samples);
             if samples > 0 {
-                counts.add(profile, [&instruction, "", reason], (samples, None));
+                let place = InstructionPlace {
+                    stall: reason,
+                    ..place
+                };
+                counts.add(profile, place, (samples, None));
             }
         }
         if issued > 0 {
-            counts.add(profile, [&instruction, "", ""], (issued, None));
+            counts.add(profile, place, (issued, None));
         }
         Ok(())
     })?;

@@ -1,8 +1,9 @@
 //! Reads rocprofv3's `stats_ui_output_agent_N_dispatch_N.csv` of a thread trace: cycles of the traced waves, counted by
 //! instruction and source line.
 
-use super::instructions::InstructionCounts;
+use super::instructions::{InstructionCounts, InstructionPlace};
 use super::{FormatContent, ProfileFormat};
+use crate::name;
 use crate::read::fields::{Field, FieldSource};
 use crate::read::{FileImport, RowCount};
 
@@ -13,12 +14,27 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
     content: FormatContent::Part,
 };
 
+/// What a wave waits for that cannot issue an instruction. Some instructions do nothing but wait.
+fn waits_for(instruction: &str) -> &'static str {
+    const OPERANDS: [&str; 3] = ["s_wait_alu", "s_waitcnt_depctr", "s_delay_alu"];
+    let begins = |starts: &[&str]| starts.iter().any(|start| instruction.starts_with(start));
+    match instruction {
+        _ if begins(&OPERANDS) => "an operand",
+        _ if begins(&["s_wait"]) => "memory",
+        _ if begins(&["s_barrier"]) => "other waves",
+        _ if begins(&["s_sleep"]) => "its own sleep",
+        _ => "busy unit",
+    }
+}
+
 fn read(reading: &mut FileImport<'_>) -> RowCount {
     let mut counts = InstructionCounts::default();
+    let mut kernel = String::new();
     let rows = reading.rows(|records, row| {
         let instruction = row.needed_text(Field::Instruction)?;
         // A kernel's name stands above its instructions.
-        if instruction.starts_with(';') {
+        if let Some(name) = instruction.strip_prefix(';') {
+            name::strip_suffix(name).clone_into(&mut kernel);
             return Ok(());
         }
         let count = |field| row.needed(field, row.unsigned(field)?);
@@ -29,13 +45,20 @@ fn read(reading: &mut FileImport<'_>) -> RowCount {
         let line = row.text(Field::SourceLine)?.unwrap_or_default();
         let parts = [
             ("", issued, executed),
-            ("busy unit", stalled, 0),
+            (waits_for(instruction), stalled, 0),
             ("idle", idle, 0),
         ];
         for (stall, cycles, executed) in parts {
             if cycles > 0 || executed > 0 {
-                let key = [instruction, line, stall];
-                counts.add(records.profile, key, (cycles, Some(executed)));
+                let place = InstructionPlace {
+                    kernel: &kernel,
+                    code_object: row.unsigned(Field::CodeObject)?,
+                    address: row.unsigned(Field::Offset)?,
+                    instruction,
+                    line,
+                    stall,
+                };
+                counts.add(records.profile, place, (cycles, Some(executed)));
             }
         }
         Ok(())
