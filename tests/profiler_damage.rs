@@ -65,6 +65,7 @@ const SAMPLES: &[&str] = &[
     "rocprof-compute/kernel_names/MI200/roofline.csv",
     "rocprof-compute/kernel_names/MI200/sysinfo.csv",
     "rocprof-compute/kernel_names/MI200/timestamps.csv",
+    "rocprof-compute/analysis_csv/pc_sampling_summary.csv",
     "rocprof-sys/wall_clock_doc_sample.txt",
     "rocprof-sys/wall_clock_doc_L673.json",
     "json/908_results_trim400.json",
@@ -78,6 +79,9 @@ const SAMPLES: &[&str] = &[
 /// Formats whose tests write their structure.
 const WITHOUT_A_FIXTURE: &[&str] = &[
     "rocprof-compute analysis (SQLite)",
+    "rocprof-compute analysis, source lines (CSV)",
+    "rocprof-compute analysis, instructions of a kernel (CSV)",
+    "rocprof-compute analysis, rooflines (CSV)",
     "Nsight Compute source page (CSV)",
     "rocprof-compute top kernels (CSV)",
 ];

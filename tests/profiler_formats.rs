@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tinyllama_base::Percentage;
-use tinyllama_profile::{Profile, StatisticKind, import};
+use tinyllama_profile::{GroupBy, KernelParts, Profile, StatisticKind, hotspots, import};
 
 const COMPUTE_ANALYSIS: &str = "rocprof-compute analysis (text)";
 const COMPUTE_DATABASE: &str = "rocprof-compute analysis (SQLite)";
@@ -169,6 +169,126 @@ fn an_analysis_is_read_from_its_database() {
         ]
     );
     assert_eq!(profile.system["gpu_model"], "MI300X");
+}
+
+/// Two kernels have the same short name, and two workloads the same name.
+#[test]
+fn the_tables_of_an_analysis_are_read_by_workload_and_full_name() {
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/rocprof-compute/analysis_csv");
+    let import = import(&folder).unwrap();
+    assert_eq!(import.damage, []);
+    let passed = import.passed_over.iter();
+    let passed: Vec<&str> = passed
+        .map(|it| it.path.file_name().unwrap().to_str().unwrap())
+        .collect();
+    assert_eq!(
+        passed,
+        ["isa_code_object_id_2_pid_7.csv", "source_lines.csv"]
+    );
+    let profile = import.profile;
+    let (first, second) = (Some("vcopy"), Some("vcopy (workload 2)"));
+    let found = hotspots(&profile, GroupBy::FullName, &KernelParts::default());
+    let kernels: Vec<_> = found
+        .kernels
+        .iter()
+        .map(|it| {
+            (
+                it.run.as_deref(),
+                it.name.as_str(),
+                it.calls,
+                it.total_ns,
+                it.max_ns,
+            )
+        })
+        .collect();
+    let (float, double) = (
+        "void add<float>(float*, float const*)",
+        "void add<double>(double*, double const*)",
+    );
+    assert_eq!(
+        kernels,
+        [
+            (first, double, 2, 3000.0, Some(1600.0)),
+            (first, float, 4, 1000.0, Some(300.0)),
+            (second, float, 4, 900.0, Some(250.0)),
+        ]
+    );
+    let metrics: Vec<_> = profile
+        .metrics
+        .iter()
+        .map(|it| (it.run.as_deref(), it.kernel.as_deref(), it.value, it.peak))
+        .collect();
+    assert_eq!(
+        metrics,
+        [
+            (first, Some(float), Some(12.5), Some(100.0)),
+            (first, Some(double), Some(40.0), None),
+            (second, Some(float), Some(14.0), None),
+            (first, None, Some(33.0), None),
+            (second, None, Some(14.0), None),
+        ]
+    );
+    let samples: Vec<_> = profile
+        .instructions
+        .iter()
+        .map(|it| {
+            (
+                it.kernel.map(|it| profile.name(it)),
+                it.address,
+                it.stall.map(|it| profile.name(it)),
+                it.samples,
+            )
+        })
+        .collect();
+    assert_eq!(
+        samples,
+        [
+            (Some(float), Some(4096), None, 2),
+            (Some(float), Some(4096), Some("ARBITER_NOT_WIN"), 1),
+            (Some(float), Some(4096), Some("WAITCNT"), 7),
+            (Some(double), Some(8192), None, 5),
+        ]
+    );
+}
+
+/// As schema 2.3.0 has it: `short_name` belongs to two kernels, and metrics of a workload have a view of their own.
+#[test]
+fn a_database_of_an_analysis_is_never_joined_by_short_name() {
+    let (_folder, path) = database(
+        "CREATE TABLE compute_metadata (compute_version, git_version, schema_version);
+         INSERT INTO compute_metadata VALUES ('3.6.0', '', '2.3.0');
+         CREATE TABLE k (kernel_uuid, workload_id, workload_name, kernel_name, short_name, dispatch_count, duration_ns_sum, duration_ns_min, duration_ns_max);
+         INSERT INTO k VALUES (1, 1, 'a', 'void add<float>(float*)', 'add', 4, 1000, 200, 300), (2, 1, 'a', 'void add<double>(double*)', 'add', 2, 3000, 1400, 1600);
+         CREATE VIEW compute_kernel_view AS SELECT * FROM k;
+         CREATE TABLE m (workload_id, workload_name, kernel_uuid, kernel_name, metric_name, metric_id, table_name, sub_table_name, unit, value_name, value);
+         INSERT INTO m VALUES (1, 'a', 1, 'void add<float>(float*)', 'IPC', '11.1.0', 'CU', 'CU', '', 'Avg', 1.5), (1, 'a', 2, 'void add<double>(double*)', 'IPC', '11.1.0', 'CU', 'CU', '', 'Avg', 0.5);
+         CREATE VIEW compute_kernel_metric_view AS SELECT * FROM m;
+         CREATE VIEW compute_workload_metric_view AS SELECT workload_id, workload_name, metric_name, metric_id, table_name, sub_table_name, unit, value_name, 1.0 AS value FROM m WHERE kernel_uuid = 1;",
+    );
+    let import = import(&path).unwrap();
+    assert_eq!(import.damage, []);
+    let profile = import.profile;
+    let kernels: Vec<_> = profile
+        .statistics
+        .iter()
+        .map(|it| (profile.name(it.name), it.calls, it.total_ns))
+        .collect();
+    let (float, double) = ("void add<float>(float*)", "void add<double>(double*)");
+    assert_eq!(kernels, [(float, 4, 1000.0), (double, 2, 3000.0)]);
+    let metrics: Vec<_> = profile
+        .metrics
+        .iter()
+        .map(|it| (it.kernel.as_deref(), it.value))
+        .collect();
+    assert_eq!(
+        metrics,
+        [
+            (Some(float), Some(1.5)),
+            (Some(double), Some(0.5)),
+            (None, Some(1.0))
+        ]
+    );
 }
 
 #[test]

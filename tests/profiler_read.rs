@@ -1,5 +1,7 @@
 //! Tests every sample output against totals that a separate program computed.
 
+#[path = "profiler_read/runs.rs"]
+mod runs;
 #[path = "profiler_read/samples.rs"]
 mod samples;
 

@@ -136,20 +136,22 @@ fn a_process_with_a_summary_only_counts_beside_one_with_launches() {
     let folder = tempfile::tempdir().unwrap();
     let trace = include_str!("fixtures/rocprofv3/kernel_trace.csv");
     let rows = "\"Name\",\"Calls\",\"TotalDurationNs\",\"AverageNs\",\"Percentage\"\n";
-    let kernels = format!(
-        "{rows}\"addition_kernel\",3,34040,11346.7,60\n\"other_kernel\",2,20000,10000,40\n"
-    );
-    let calls = format!("{rows}\"hipLaunchKernel\",5,7000,1400,100\n");
+    let kernels = |addition_ns: u64| {
+        format!(
+            "{rows}\"addition_kernel\",3,{addition_ns},11346.7,60\n\"other_kernel\",2,20000,10000,40\n"
+        )
+    };
+    let calls = |ns: u64| format!("{rows}\"hipLaunchKernel\",5,{ns},1400,100\n");
     for (name, text) in [
         ("12_kernel_trace.csv", trace),
-        ("12_kernel_stats.csv", &kernels),
-        ("13_kernel_stats.csv", &kernels),
+        ("12_kernel_stats.csv", &kernels(34_040)),
+        ("13_kernel_stats.csv", &kernels(34_050)),
         (
             "12_hip_api_trace.csv",
             include_str!("fixtures/rocprofv3/hip_runtime_trace.csv"),
         ),
-        ("12_hip_api_stats.csv", &calls),
-        ("13_hip_api_stats.csv", &calls),
+        ("12_hip_api_stats.csv", &calls(7000)),
+        ("13_hip_api_stats.csv", &calls(7001)),
     ] {
         std::fs::write(folder.path().join(name), text).unwrap();
     }
@@ -159,7 +161,7 @@ fn a_process_with_a_summary_only_counts_beside_one_with_launches() {
         let found = found.kernels.iter().find(|kernel| kernel.name == name);
         found.map(|kernel| (kernel.calls, kernel.total_ns))
     };
-    assert_eq!(of("addition_kernel"), Some((6, 68_080.0)));
+    assert_eq!(of("addition_kernel"), Some((6, 68_090.0)));
     assert_eq!(of("other_kernel"), Some((2, 20_000.0)));
     assert!(!found.from_summary);
     let text = found.table(10).render(80);
@@ -473,7 +475,7 @@ fn copies_without_sizes_have_no_bandwidth() {
 /// A profile with one kernel per name and the given durations.
 fn profile(kernels: &[(&str, &[i64])]) -> Profile {
     let mut profile = Profile::default();
-    let process = profile.process_id("test", None);
+    let process = profile.process_id("test", "", None);
     let mut now = 1000;
     for (name, durations) in kernels {
         for &duration in *durations {

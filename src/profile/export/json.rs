@@ -29,6 +29,11 @@ pub fn document(profile: &Profile, group: GroupBy, parts: &KernelParts) -> Value
         "notes": profile.notes,
         "kernels": list(&hotspots.kernels, hotspot),
         "kernel_ns": hotspots.total_ns,
+        "runs": list(&hotspots.runs, |(name, calls, total_ns)| json!({
+            "name": name,
+            "calls": calls,
+            "kernel_ns": total_ns,
+        })),
         "untimed_launches": hotspots.untimed,
         "devices": devices(profile),
         "any_device_busy_ns": timeline::any_busy(profile),
@@ -73,6 +78,7 @@ fn hotspot(kernel: &Hotspot) -> Value {
     json!({
         "name": kernel.name,
         "part": kernel.part,
+        "run": kernel.run,
         "workgroup": kernel.variant.and_then(|variant| variant.workgroup),
         "grid": kernel.variant.and_then(|variant| variant.grid),
         "vgpr": kernel.variant.and_then(|variant| variant.vgpr),

@@ -55,6 +55,8 @@ pub struct Profile {
     pub notes: Vec<String>,
     /// The files that the profile comes from.
     pub sources: Vec<PathBuf>,
+    /// Names of the runs, by process. Empty if all files are of one run.
+    pub runs: BTreeMap<ProcessId, String>,
     names: Interned<Arc<str>>,
     variants: Interned<LaunchVariant>,
     lanes: Interned<TraceLane>,
@@ -83,9 +85,11 @@ impl Profile {
         LaneId(self.lanes.number_of(&lane, TraceLane::clone))
     }
 
-    pub fn process_id(&mut self, label: &str, pass: Option<ReplayPass>) -> ProcessId {
+    /// `folder` tells processes apart that have the same label.
+    pub fn process_id(&mut self, label: &str, folder: &str, pass: Option<ReplayPass>) -> ProcessId {
         let process = ProfiledProcess {
             label: label.to_owned(),
+            folder: folder.to_owned(),
             pass,
         };
         ProcessId(self.processes.number_of(&process, ProfiledProcess::clone))
@@ -96,15 +100,16 @@ impl Profile {
         &self,
         kind: StatisticKind,
         recorded: impl Iterator<Item = LaneId>,
-    ) -> impl Iterator<Item = (&ProfilerStatistic, &str)> {
+    ) -> impl Iterator<Item = &ProfilerStatistic> {
         // Processes are compared by name, because several passes are one process.
-        let label = |id| self.process(id).label.as_str();
-        let known: HashSet<&str> = recorded
-            .map(|lane| label(self.lane(lane).process))
-            .collect();
+        let name = |id| {
+            let process = self.process(id);
+            (process.label.as_str(), process.folder.as_str())
+        };
+        let known: HashSet<(&str, &str)> =
+            recorded.map(|lane| name(self.lane(lane).process)).collect();
         self.summary(kind)
-            .filter_map(move |row| Some((row, label(row.process?))))
-            .filter(move |(_, label)| !known.contains(label))
+            .filter(move |row| !known.contains(&name(row.process)))
     }
 
     /// As [`Profile::only_summarised`], but with all rows if nothing is recorded.
@@ -117,8 +122,7 @@ impl Profile {
         if recorded.peek().is_none() {
             return self.summary(kind).collect();
         }
-        let rows = self.only_summarised(kind, recorded);
-        rows.map(|(row, _)| row).collect()
+        self.only_summarised(kind, recorded).collect()
     }
 
     pub fn name(&self, id: NameId) -> &str {
@@ -135,6 +139,32 @@ impl Profile {
 
     pub fn process(&self, id: ProcessId) -> &ProfiledProcess {
         &self.processes.values[id.0 as usize]
+    }
+
+    /// Label of a process, with its folder if another process has the same label.
+    pub fn process_label(&self, id: ProcessId) -> String {
+        let own = self.process(id);
+        let is_namesake =
+            |other: &ProfiledProcess| other.label == own.label && other.folder != own.folder;
+        match self.processes().iter().any(is_namesake) {
+            true => {
+                let folder = own.folder.rsplit('/').next().unwrap_or_default();
+                format!("{folder}/{}", own.label)
+            }
+            false => own.label.clone(),
+        }
+    }
+
+    /// Name of the run that a process belongs to. `None` if all files are of one run.
+    pub fn run_of(&self, process: ProcessId) -> Option<&str> {
+        self.runs.get(&process).map(String::as_str)
+    }
+
+    /// Returns whether several processes had work on a device or called a library.
+    pub fn has_several_processes(&self) -> bool {
+        let mut processes = self.lanes.values.iter().map(|lane| lane.process);
+        let first = processes.next();
+        processes.any(|process| Some(process) != first)
     }
 
     pub fn lane_ids(&self) -> impl Iterator<Item = LaneId> {

@@ -80,6 +80,8 @@ pub struct TraceLane {
 pub struct ProfiledProcess {
     /// Label that the profiler gave its files, usually host and process id.
     pub label: String,
+    /// The folder of its files. Two runs may have the same label.
+    pub folder: String,
     /// The replay of the program, if the profiler made several.
     pub pass: Option<ReplayPass>,
 }
@@ -170,8 +172,8 @@ pub enum StatisticKind {
 #[derive(Clone, Copy, Debug)]
 pub struct ProfilerStatistic {
     pub kind: StatisticKind,
-    /// The process, if the file's name says which.
-    pub process: Option<ProcessId>,
+    /// The process that the file is about.
+    pub process: ProcessId,
     pub name: NameId,
     pub calls: u64,
     pub total_ns: f64,
@@ -257,6 +259,9 @@ impl MeasuredCeiling {
 /// A figure that rocprof-compute derived.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProfilerMetric {
+    /// Name of the workload, in files that may have several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     /// Table of the metric: `System Speed-of-Light`, ….
     pub table: String,
     pub name: String,

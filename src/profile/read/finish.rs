@@ -2,11 +2,16 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use itertools::Itertools;
+
+use super::runs;
 use crate::model::{CounterSample, Dispatch, ProcessId, Profile};
 
 pub fn finish(profile: &mut Profile) {
     keep_one_replay(profile);
     dispatches_from_counters(profile);
+    runs::drop_repeated_summaries(profile);
+    runs::separate(profile);
     explain_zero_counters(profile);
     profile.commands.dedup();
     profile.dispatches.shrink_to_fit();
@@ -40,7 +45,7 @@ fn keep_one_replay(profile: &mut Profile) {
     let is_replay = |id| profile.process(id).pass.is_some();
     let launched = profile.dispatches.iter().map(|launch| process(launch.lane));
     let called = profile.calls.iter().map(|call| process(call.lane));
-    let summed = profile.statistics.iter().filter_map(|row| row.process);
+    let summed = profile.statistics.iter().map(|row| row.process);
     let candidates: HashSet<ProcessId> = launched.chain(called).chain(summed).collect();
     let mut first = first_replays(profile, candidates.iter().copied());
     if profile
@@ -64,9 +69,7 @@ fn keep_one_replay(profile: &mut Profile) {
     profile.copies.retain(|it| !lanes.contains(&it.lane));
     profile.allocations.retain(|it| !lanes.contains(&it.lane));
     let is_kept = |process| !dropped.contains(&process);
-    profile
-        .statistics
-        .retain(|row| row.process.is_none_or(is_kept));
+    profile.statistics.retain(|row| is_kept(row.process));
     profile.notes.push(
         "The program was replayed to collect all counters; calls and times are those of one run"
             .to_owned(),

@@ -12,6 +12,7 @@ pub mod formats;
 mod json;
 pub mod private_copy;
 mod records;
+mod runs;
 mod sample;
 mod selection;
 mod table;
@@ -121,7 +122,7 @@ impl RunGuids {
             _ => {
                 let file = profile.process(of_file).clone();
                 let label = format!("{} ({guid})", file.label);
-                profile.process_id(&label, file.pass)
+                profile.process_id(&label, &file.folder, file.pass)
             }
         };
         self.insert(guid, process);

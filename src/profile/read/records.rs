@@ -175,11 +175,11 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    /// Adds a row of a summary. `name` returns its kind and name, and `process` is its process if known.
+    /// Adds a row of a summary. `name` returns its kind and name.
     pub fn statistic<R: FieldSource>(
         &mut self,
         row: &R,
-        process: Option<ProcessId>,
+        process: ProcessId,
         name: impl FnOnce(&str) -> (StatisticKind, &str),
     ) -> Result<(), R::Problem> {
         let (kind, name) = name(row.needed_text(Field::Name)?);

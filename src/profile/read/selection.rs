@@ -95,11 +95,6 @@ fn run_length(stem: &str) -> Option<usize> {
     length.or_else(|| without(PARTS, stem))
 }
 
-/// Returns whether a file's name says which process it describes.
-pub fn names_process(path: &Path) -> bool {
-    run_length(&stem(path)).is_some_and(|length| length > 0)
-}
-
 /// The set of counters in the name of a rocprof-compute table: `pmc_perf_0` in `results_pmc_perf_0.csv`. A table with all
 /// sets has `pmc_perf`.
 fn counter_set(stem: &str) -> Option<&str> {
@@ -155,7 +150,11 @@ pub fn process(path: &Path, profile: &mut Profile) -> ProcessId {
         }
         None => (Some(name), folder_of_pass(path)),
     };
-    profile.process_id(&label.unwrap_or_default(), pass)
+    let folder = match &pass {
+        Some(pass) => pass.workload.clone(),
+        None => folder.to_string_lossy().into_owned(),
+    };
+    profile.process_id(&label.unwrap_or_default(), &folder, pass)
 }
 
 /// The replay in the name of a folder above the file: `pass_1` of rocprofv3, `pmc_1` and `out/pmc_perf_0` of

@@ -72,9 +72,13 @@ pub fn compare(
         for kernel in side.kernels {
             calls[at] = u64::saturating_add(calls[at], kernel.calls);
             let shape = kernel.variant.map(|v| (v.workgroup, v.grid));
-            let key = format!("{}{shape:?}", kernel.name);
+            let name = match &kernel.run {
+                Some(run) => format!("{} ({run})", kernel.name),
+                None => kernel.name.clone(),
+            };
+            let key = format!("{name}{shape:?}");
             let entry = kernels.entry(key).or_insert_with(|| ComparedKernel {
-                name: kernel.name.clone(),
+                name,
                 before: None,
                 after: None,
             });

@@ -1,17 +1,18 @@
 //! Time on the device by kernel.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use clap::ValueEnum;
 
 use super::launches::is_marker;
 use super::parts::KernelParts;
 use crate::model::{
-    LaunchVariant, ProcessId, Profile, ProfilerStatistic, StatisticKind, TimeSpan, VariantId,
+    Dispatch, LaunchVariant, ProcessId, Profile, ProfilerStatistic, StatisticKind, TimeSpan,
+    VariantId,
 };
 use crate::name;
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::units::{Percentage, figure, or_not_reported, percent, time};
+use tinyllama_base::units::{Percentage, Share, figure, or_not_reported, percent, time};
 use tinyllama_contract::ranges;
 
 /// The rule that decides which launches count as one kernel.
@@ -35,13 +36,15 @@ pub struct Hotspot {
     pub part: Option<String>,
     /// Launch shape, if kernels are grouped by it.
     pub variant: Option<LaunchVariant>,
+    /// Name of the run. `None` if all files are of one run.
+    pub run: Option<String>,
     pub calls: u64,
     /// Calls in each counted step. Set if the program marked its steps and the profiler recorded nothing else.
     pub calls_per_step: Option<f64>,
     pub total_ns: f64,
     pub min_ns: Option<f64>,
     pub max_ns: Option<f64>,
-    /// Share of the time of all kernels. Kernels that overlap count twice.
+    /// Share of the time of all kernels of the run. Kernels that overlap count twice.
     pub percent: Percentage,
     /// Number of launch shapes in this line. 0 if the file has only a summary.
     pub variants: usize,
@@ -71,6 +74,8 @@ pub struct Hotspots {
     pub from_summary: bool,
     /// Processes that only have such a summary, while others have single launches.
     pub summarised: BTreeSet<String>,
+    /// Name, launches and nanoseconds of each run. Empty if all files are of one run.
+    pub runs: Vec<(String, u64, f64)>,
 }
 
 /// Sums kernels, the longest total first. Uses single launches if the profile has them, otherwise the profiler's summary.
@@ -79,10 +84,16 @@ pub fn hotspots(profile: &Profile, group: GroupBy, parts: &KernelParts) -> Hotsp
     found.total_ns = found.kernels.iter().map(|kernel| kernel.total_ns).sum();
     let steps =
         counted_steps(profile).filter(|_| !found.from_summary && found.summarised.is_empty());
+    let mut totals: BTreeMap<Option<String>, (u64, f64)> = BTreeMap::new();
+    for kernel in &found.kernels {
+        let total = totals.entry(kernel.run.clone()).or_default();
+        total.0 = total.0.saturating_add(kernel.calls);
+        total.1 += kernel.total_ns;
+    }
     for kernel in &mut found.kernels {
         kernel.calls_per_step = steps.map(|steps| kernel.calls as f64 / steps as f64);
-        kernel.percent = Percentage(match found.total_ns {
-            total if total > 0.0 => 100.0 * kernel.total_ns / total,
+        kernel.percent = Percentage(match totals.get(&kernel.run) {
+            Some(&(_, total)) if total > 0.0 => 100.0 * kernel.total_ns / total,
             _ => 0.0,
         });
         kernel.part = parts.part_of(&kernel.name);
@@ -90,8 +101,12 @@ pub fn hotspots(profile: &Profile, group: GroupBy, parts: &KernelParts) -> Hotsp
     found.kernels.sort_by(|a, b| {
         b.total_ns
             .total_cmp(&a.total_ns)
-            .then_with(|| a.name.cmp(&b.name))
+            .then_with(|| (&a.name, &a.run).cmp(&(&b.name, &b.run)))
     });
+    let named = totals.into_iter();
+    found.runs = named
+        .filter_map(|(run, (calls, total_ns))| Some((run?, calls, total_ns)))
+        .collect();
     found
 }
 
@@ -120,15 +135,17 @@ fn counted_steps(profile: &Profile) -> Option<usize> {
 
 fn sums(profile: &Profile, group: GroupBy) -> Hotspots {
     let kind = StatisticKind::Kernel;
-    let mut by_variant: HashMap<VariantId, Hotspot> = HashMap::new();
+    let run_of = |launch: &Dispatch| profile.run_of(profile.lane(launch.lane).process);
+    let mut by_variant: BTreeMap<(VariantId, Option<&str>), Hotspot> = BTreeMap::new();
     for (launch, time) in profile.timed() {
         let duration = time.duration() as f64;
-        let sums = by_variant.entry(launch.variant).or_default();
+        let key = (launch.variant, run_of(launch));
+        let sums = by_variant.entry(key).or_default();
         sums.add(1, duration, Some(duration), Some(duration));
     }
     let mut lines = HotspotGroups::new(group);
-    for (id, sums) in by_variant {
-        let line = lines.line(profile.kernel_name(id), Some(*profile.variant(id)));
+    for ((id, run), sums) in by_variant {
+        let line = lines.line(profile.kernel_name(id), Some(*profile.variant(id)), run);
         line.add(sums.calls, sums.total_ns, sums.min_ns, sums.max_ns);
         line.variants += 1;
     }
@@ -141,9 +158,10 @@ fn sums(profile: &Profile, group: GroupBy) -> Hotspots {
         rows.for_each(|row| lines.summary(profile, row));
     } else {
         let timed = profile.timed().map(|(launch, _)| launch.lane);
-        for (row, process) in profile.only_summarised(kind, timed) {
+        for row in profile.only_summarised(kind, timed) {
             lines.summary(profile, row);
-            found.summarised.insert(process.to_owned());
+            let label = profile.process_label(row.process);
+            found.summarised.insert(label);
         }
         found.untimed = (profile.dispatches.len() - profile.timed().count()) as u64;
     }
@@ -155,7 +173,7 @@ fn sums(profile: &Profile, group: GroupBy) -> Hotspots {
 struct HotspotGroups {
     group: GroupBy,
     kernels: Vec<Hotspot>,
-    index: HashMap<(String, Option<LaunchVariant>), usize>,
+    index: HashMap<(String, Option<LaunchVariant>, Option<String>), usize>,
 }
 
 impl HotspotGroups {
@@ -168,23 +186,31 @@ impl HotspotGroups {
     }
 
     fn summary(&mut self, profile: &Profile, row: &ProfilerStatistic) {
-        let line = self.line(profile.name(row.name), None);
+        let run = profile.run_of(row.process);
+        let line = self.line(profile.name(row.name), None, run);
         line.add(row.calls, row.total_ns, row.min_ns, row.max_ns);
     }
 
-    fn line(&mut self, full_name: &str, variant: Option<LaunchVariant>) -> &mut Hotspot {
+    fn line(
+        &mut self,
+        full_name: &str,
+        variant: Option<LaunchVariant>,
+        run: Option<&str>,
+    ) -> &mut Hotspot {
         let (name, variant) = match self.group {
             GroupBy::FullName => (full_name, None),
             GroupBy::ShortName => (name::short(full_name), None),
             GroupBy::Variant => (full_name, variant),
         };
+        let run = run.map(str::to_owned);
         let at = *self
             .index
-            .entry((name.to_owned(), variant))
+            .entry((name.to_owned(), variant, run.clone()))
             .or_insert_with(|| {
                 self.kernels.push(Hotspot {
                     name: name.to_owned(),
                     variant,
+                    run,
                     ..Hotspot::default()
                 });
                 self.kernels.len() - 1
@@ -200,7 +226,11 @@ impl Hotspots {
         let title = format!("Kernels by time on the device ({total} in all)");
         let mut columns = TableColumns::titled(title, &self.kernels)
             .first(limit)
-            .left("kernel", |kernel| kernel.name.clone())
+            .left("kernel", |kernel| kernel.name.clone());
+        if !self.runs.is_empty() {
+            columns = columns.left("run", |kernel| kernel.run.clone());
+        }
+        columns = columns
             .right("calls", |kernel| kernel.calls.to_string())
             .right("total", |kernel| time(kernel.total_ns))
             .right("mean", |kernel| time(kernel.mean_ns()))
@@ -236,13 +266,17 @@ impl Hotspots {
         let mut table = TextTable::from(columns);
         if self.kernels.len() > limit {
             let rest = &self.kernels[limit..];
-            let share = percent(Percentage(rest.iter().map(|kernel| kernel.percent.0).sum()));
+            let rest_ns: f64 = rest.iter().map(|kernel| kernel.total_ns).sum();
+            let share = percent(Share(rest_ns / self.total_ns.max(1.0)));
             table.note(format!("{} more kernels take {share}", rest.len()));
         }
         if let untimed @ 1.. = self.untimed {
             table.note(format!(
                 "{untimed} launches have no usable time and are left out"
             ));
+        }
+        for (run, calls, total_ns) in &self.runs {
+            table.note(format!("{run}: {} in {calls} launches", time(*total_ns)));
         }
         for process in &self.summarised {
             table.note(format!(

@@ -219,7 +219,8 @@ pub fn metrics(profile: &Profile, limit: usize) -> TextTable {
     let share = |metric: &ProfilerMetric| metric.percent_of_peak.map_or(-1.0, |of_peak| of_peak.0);
     metrics.sort_by(|a, b| share(b).total_cmp(&share(a)));
     let title = "Metrics of rocprof-compute, nearest to their peak first";
-    let columns = TableColumns::titled(title, &metrics)
+    let several = metrics.iter().any(|metric| metric.run != metrics[0].run);
+    let mut columns = TableColumns::titled(title, &metrics)
         .left("metric", |metric| {
             format!("{}: {}", metric.table, metric.name)
         })
@@ -228,7 +229,11 @@ pub fn metrics(profile: &Profile, limit: usize) -> TextTable {
                 .kernel
                 .as_deref()
                 .map(|kernel| name::short(kernel).to_owned())
-        })
+        });
+    if several {
+        columns = columns.left("run", |metric| metric.run.clone());
+    }
+    let columns = columns
         .right("value", |metric| or_not_reported(metric.value.map(figure)))
         .left("unit", |metric| metric.unit.clone())
         .right("peak", |metric| metric.peak.map(figure))

@@ -198,10 +198,9 @@ pub fn device_label(profile: &Profile, process: ProcessId, agent: Option<u64>) -
         (None, Some(number)) => format!("agent {number}"),
         _ => "device".to_owned(),
     };
-    if profile.processes().len() > 1 {
-        let process = profile.process(process);
-        label.push_str(&format!(", {}", process.label));
-        if let Some(pass) = &process.pass {
+    if profile.has_several_processes() {
+        label.push_str(&format!(", {}", profile.process_label(process)));
+        if let Some(pass) = &profile.process(process).pass {
             label.push_str(&format!(" {}", pass.name));
         }
     }

@@ -39,12 +39,26 @@ fn read(reading: &mut FileImport<'_>) -> RowCount {
     }
     // If kernels have times, a list of launches adds nothing.
     let has_times = tables.rows.iter().any(TableRow::has_times);
-    let process = (!has_times).then(|| reading.process());
+    let of_file = reading.process();
+    let runs = tables.rows.iter().map(TableRow::runs).max().unwrap_or(1);
+    let file = reading.path.to_string_lossy();
     let mut rows = 0;
     for row in tables.rows {
-        match row.add(reading.profile, process) {
-            Ok(added) => rows += u64::from(added),
-            Err(problem) => reading.damaged_line(row.line, None, problem)?,
+        for run in 0..row.runs() {
+            let name = (runs > 1).then(|| format!("path {}", run + 1));
+            let process = match &name {
+                Some(name) => reading.profile.process_id(name, &file, None),
+                None => of_file,
+            };
+            let run = TableRun {
+                row: &row,
+                run,
+                name,
+            };
+            match run.add(reading.profile, process, has_times) {
+                Ok(added) => rows += u64::from(added),
+                Err(problem) => reading.damaged_line(row.line, None, problem)?,
+            }
         }
     }
     Ok(rows)
@@ -108,20 +122,50 @@ impl AnalysisTables {
     }
 }
 
+/// Columns with figures of a run. A report of several paths (`-p A -p B`) has each of them once a path.
+const FIGURES: [&str; 5] = ["Sum(ns)", "Count", "Avg", "Value", "Mean"];
+
+/// The figures of one path in a row.
+struct TableRun<'a> {
+    row: &'a TableRow,
+    run: usize,
+    /// The name of the run. `None` in a report of one path.
+    name: Option<String>,
+}
+
 impl TableRow {
-    fn cell(&self, names: &[&str]) -> Option<&str> {
-        let is = |header: &String| names.iter().any(|name| header.eq_ignore_ascii_case(name));
-        let column = self.header.iter().position(is)?;
-        self.cells.get(column).map(String::as_str)
+    fn has_times(&self) -> bool {
+        self.header.iter().any(|header| header == "Sum(ns)")
     }
 
-    fn has_times(&self) -> bool {
-        self.cell(&["Sum(ns)"]).is_some()
+    /// Number of paths with figures in the row.
+    fn runs(&self) -> usize {
+        let count = |name: &&str| {
+            let same = self.header.iter().filter(|header| header == name);
+            same.count()
+        };
+        FIGURES.iter().map(count).max().unwrap_or(1).max(1)
+    }
+}
+
+impl TableRun<'_> {
+    /// The cell under one of the names. Of columns that stand once a path, it is this path's.
+    fn cell(&self, names: &[&str]) -> Option<&str> {
+        let is = |header: &String| names.iter().any(|name| header.eq_ignore_ascii_case(name));
+        let columns = self.row.header.iter().enumerate();
+        let columns: Vec<usize> = columns.filter(|(_, it)| is(it)).map(|(at, _)| at).collect();
+        let column = match columns.as_slice() {
+            [only] => only,
+            columns => columns.get(self.run)?,
+        };
+        self.row.cells.get(*column).map(String::as_str)
     }
 
     /// Returns a figure. `None` for `N/A` and for an empty cell.
     fn number(&self, names: &[&str]) -> Result<Option<f64>, String> {
         let text = self.cell(names).unwrap_or_default();
+        // Behind a figure of a later path stands its difference from the first.
+        let text = text.split_once(" (").map_or(text, |(figure, _)| figure);
         let text = text.trim_end_matches('%').trim();
         if text.is_empty() || text.eq_ignore_ascii_case("n/a") {
             return Ok(None);
@@ -134,21 +178,28 @@ impl TableRow {
     }
 
     /// Adds the row. Returns false if its kind is not kept.
-    fn add(&self, profile: &mut Profile, process: Option<ProcessId>) -> Result<bool, String> {
-        if self.cells.len() != self.header.len() {
-            let (cells, columns) = (self.cells.len(), self.header.len());
+    fn add(
+        &self,
+        profile: &mut Profile,
+        process: ProcessId,
+        has_times: bool,
+    ) -> Result<bool, String> {
+        if self.row.cells.len() != self.row.header.len() {
+            let (cells, columns) = (self.row.cells.len(), self.row.header.len());
             return Err(format!(
                 "the row has {cells} cells where the table has {columns} columns; the output was probably cut off"
             ));
         }
         if let Some(kernel) = self.cell(&["Kernel_Name"]) {
             let Some(total_ns) = self.number(&["Sum(ns)"])? else {
-                let add = |process| self.add_launch(kernel, profile, process);
-                return process.map_or(Ok(false), add);
+                return match has_times {
+                    true => Ok(false),
+                    false => self.add_launch(kernel, profile, process),
+                };
             };
             let statistic = ProfilerStatistic {
                 kind: StatisticKind::Kernel,
-                process: None,
+                process,
                 name: profile.name_id(name::strip_suffix(kernel)),
                 calls: self.number(&["Count"])?.unwrap_or(0.0) as u64,
                 total_ns,
@@ -164,7 +215,8 @@ impl TableRow {
         };
         let shares = ["Pct of Peak", "Percent of Peak", "PoP"];
         let metric = ProfilerMetric {
-            table: self.title.clone(),
+            run: self.name.clone(),
+            table: self.row.title.clone(),
             name: name.to_owned(),
             // A table that describes the GPU has text in its column of values.
             value: self.number(&["Avg", "Value", "Mean"]).unwrap_or(None),
@@ -176,6 +228,7 @@ impl TableRow {
         profile.metrics.push(metric);
         Ok(true)
     }
+
     /// Adds a line of the list of launches, which has no times.
     fn add_launch(
         &self,

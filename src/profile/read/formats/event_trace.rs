@@ -9,6 +9,8 @@ mod event;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use itertools::Itertools;
+
 use self::document::EventTrace;
 use self::event::{EventSubject, TimedEvent};
 use super::{FormatContent, ProfileFormat};
@@ -111,12 +113,14 @@ impl EventLanes {
         let ranks = ranks.filter_map(|(pid, name)| Some((pid, rank(name)?)));
         let ranks: BTreeMap<&String, u64> = ranks.collect();
         let several = ranks.values().collect::<BTreeSet<_>>().len() > 1;
+        let ranks = ranks.into_iter().sorted_by_key(|(_, rank)| *rank);
         let pass = reading.profile.process(of_file).pass.clone();
-        let ranks = ranks.into_iter().filter(|_| several).map(|(pid, rank)| {
+        let file = reading.path.to_string_lossy();
+        let ranks = ranks.filter(|_| several).map(|(pid, rank)| {
             let label = format!("rank {rank}");
             (
                 pid.clone(),
-                reading.profile.process_id(&label, pass.clone()),
+                reading.profile.process_id(&label, &file, pass.clone()),
             )
         });
         let mut lanes = EventLanes {

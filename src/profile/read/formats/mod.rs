@@ -3,6 +3,7 @@
 mod agents;
 mod allocations;
 mod analysis_database;
+mod analysis_tables;
 mod analysis_text;
 mod api_trace;
 mod compute_ceilings;
@@ -54,6 +55,12 @@ pub static FORMATS: &[ProfileFormat] = &[
     rocpd::FORMAT,
     first_rocprof::FORMAT,
     analysis_database::FORMAT,
+    analysis_tables::KERNELS,
+    analysis_tables::METRICS,
+    analysis_tables::SAMPLES,
+    analysis_tables::SOURCES,
+    analysis_tables::INSTRUCTIONS,
+    analysis_tables::ROOFLINES,
     rocprofv3_json::FORMAT,
     event_trace::FORMAT,
     nsight_source::FORMAT,

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use super::{FormatContent, ProfileFormat};
 use crate::model::{
-    Dispatch, LaunchVariant, NameId, Profile, ProfilerStatistic, StatisticKind, TraceLane,
+    Dispatch, LaunchVariant, NameId, ProcessId, Profile, ProfilerStatistic, StatisticKind,
+    TraceLane,
 };
 use crate::name;
 use crate::read::damage::Damage;
@@ -127,7 +128,7 @@ fn read(reading: &mut FileImport<'_>) -> RowCount {
     if !launches.is_empty() {
         profile.notes.push(NOTE.to_owned());
     }
-    keep(launches, profile);
+    keep(launches, process, profile);
     Ok(rows?)
 }
 
@@ -214,14 +215,14 @@ fn base_unit(unit: &str) -> (f64, String) {
 }
 
 /// Adds launches and their counters, and a sum of the durations of each kernel.
-fn keep(launches: Vec<MeasuredLaunch>, profile: &mut Profile) {
+fn keep(launches: Vec<MeasuredLaunch>, process: ProcessId, profile: &mut Profile) {
     let mut sums: BTreeMap<NameId, ProfilerStatistic> = BTreeMap::new();
     for it in launches {
         let name = profile.variant(it.launch.variant).kernel;
         if let Some(duration) = it.duration_ns {
             let sum = sums.entry(name).or_insert(ProfilerStatistic {
                 kind: StatisticKind::Kernel,
-                process: None,
+                process,
                 name,
                 calls: 0,
                 total_ns: 0.0,

@@ -60,6 +60,7 @@ fn read_processes(database: &Database<'_>, reading: &mut FileImport<'_>) -> Resu
     reading.guids.databases.extend(metadata(database, "guid"));
     let file = reading.process();
     let pass = reading.profile.process(file).pass.clone();
+    let folder = reading.path.to_string_lossy();
     let counts = labels.iter().map(|(_, label)| label.clone()).counts();
     for (guid, label) in &labels {
         let process = match labels.len() {
@@ -67,9 +68,9 @@ fn read_processes(database: &Database<'_>, reading: &mut FileImport<'_>) -> Resu
             // Containers on one host may use the same process number.
             _ if counts[label] > 1 => {
                 let label = format!("{label} ({guid})");
-                reading.profile.process_id(&label, pass.clone())
+                reading.profile.process_id(&label, &folder, pass.clone())
             }
-            _ => reading.profile.process_id(label, pass.clone()),
+            _ => reading.profile.process_id(label, &folder, pass.clone()),
         };
         reading.guids.insert(guid, process);
         reading.guids.databases.insert(guid.clone());

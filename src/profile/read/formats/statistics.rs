@@ -8,7 +8,7 @@ use crate::model::{Profile, StatisticKind};
 use crate::name::is_api;
 use crate::read::damage::Damage;
 use crate::read::fields::{Field, FieldSource};
-use crate::read::selection::{names_process, unpacked};
+use crate::read::selection::unpacked;
 use crate::read::{FileImport, RowCount, table};
 use tinyllama_base::units::{Percentage, percent, time};
 
@@ -33,7 +33,7 @@ struct ClosingRow {
 
 fn read(reading: &mut FileImport<'_>) -> RowCount {
     let kind = kind_from_file_name(reading.path);
-    let process = names_process(reading.path).then(|| reading.process());
+    let process = reading.process();
     let before = reading.profile.statistics.len();
     let mut closing: Vec<ClosingRow> = Vec::new();
     let mut shares = 0.0;

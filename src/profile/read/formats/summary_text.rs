@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::statistics::kind_from_name;
 use super::{FormatContent, ProfileFormat};
-use crate::model::{Profile, ProfilerStatistic, StatisticKind};
+use crate::model::{ProcessId, Profile, ProfilerStatistic, StatisticKind};
 use crate::read::table::shown;
 use crate::read::text_table::cells;
 use crate::read::{FileImport, RowCount};
@@ -27,6 +27,7 @@ fn read(reading: &mut FileImport<'_>) -> RowCount {
     const DOMAINS: usize = 0;
     const OVERALL: usize = 1;
     const WITHOUT_CAPTION: usize = 2;
+    let process = reading.process();
     let mut tables = [const { Vec::new() }; 3];
     let mut table = None;
     for line in reading.lines()? {
@@ -48,7 +49,7 @@ fn read(reading: &mut FileImport<'_>) -> RowCount {
         let Some(table) = table else {
             continue;
         };
-        match statistic(&cells, reading.profile) {
+        match statistic(&cells, process, reading.profile) {
             Ok(statistic) => tables[table].push(statistic),
             Err(problem) => reading.damaged_line(number, None, problem)?,
         }
@@ -64,7 +65,11 @@ fn read(reading: &mut FileImport<'_>) -> RowCount {
 }
 
 /// Names may contain bars, so the figures are taken from the right.
-fn statistic(cells: &[&str], profile: &mut Profile) -> Result<ProfilerStatistic, String> {
+fn statistic(
+    cells: &[&str],
+    process: ProcessId,
+    profile: &mut Profile,
+) -> Result<ProfilerStatistic, String> {
     let count = cells.len();
     let Some(split @ 1..) = count.checked_sub(COLUMNS - 1) else {
         return Err(format!(
@@ -88,7 +93,7 @@ fn statistic(cells: &[&str], profile: &mut Profile) -> Result<ProfilerStatistic,
             domain if domain.ends_with("_API") => StatisticKind::Api,
             _ => kind_from_name(&name),
         },
-        process: None,
+        process,
         name: profile.name_id(&name),
         calls: number(1)? as u64,
         total_ns: finite(2)?.ok_or("the duration is not a number")?,

@@ -68,6 +68,10 @@ impl HotspotTable {
                 .columns
                 .push(("part of the model".into(), Align::Left));
         }
+        let runs = !self.found.runs.is_empty();
+        if runs {
+            table.columns.insert(1, ("run".into(), Align::Left));
+        }
         let longest = kernels
             .iter()
             .map(|kernel| kernel.percent.0)
@@ -85,6 +89,9 @@ impl HotspotTable {
                 Cell::figure(kernel.min_ns.map(time)),
                 Cell::figure(kernel.max_ns.map(time)),
             ];
+            if runs {
+                row.insert(1, kernel.run.as_deref().unwrap_or("").into());
+            }
             if shapes {
                 let variant = kernel.variant.as_ref();
                 let workgroup = variant.and_then(|variant| variant.workgroup);

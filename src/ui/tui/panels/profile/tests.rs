@@ -206,7 +206,7 @@ fn with_counters() -> Import {
     let profile = &mut import.profile;
     let kernel = profile.name_id("void saxpy(float*)");
     let variant = profile.variant_id(LaunchVariant::unknown(kernel));
-    let process = profile.process_id("host", None);
+    let process = profile.process_id("host", "", None);
     let lane = profile.lane_id(TraceLane {
         process,
         agent: None,
