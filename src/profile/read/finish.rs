@@ -117,7 +117,8 @@ fn explain_zero_counters(profile: &mut Profile) {
     let seen: HashSet<_> = samples().map(|sample| sample.counter).collect();
     let zero = seen.into_iter().filter(|counter| !any_value(*counter));
     let zero = zero.map(|counter| profile.name(counter));
-    let zero = itertools::join(zero.filter(|name| waves.contains(name)), ", ");
+    let zero = zero.filter(|name| waves.contains(name)).sorted();
+    let zero = itertools::join(zero, ", ");
     if !zero.is_empty() {
         let note = format!(
             "{zero} is 0 for every kernel, which cannot be: the counters were not collected (rocprofv3-avail lists what this GPU offers; with HIP_VISIBLE_DEVICES set, versions before 7.13 collect nothing)"

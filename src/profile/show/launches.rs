@@ -108,7 +108,7 @@ fn gaps_in_queues(profile: &Profile) -> (Vec<i64>, u64, f64) {
     let mut queues: BTreeMap<_, Vec<TimeSpan>> = BTreeMap::new();
     for (launch, time) in profile.timed() {
         let lane = profile.lane(launch.lane);
-        let queue = (lane.process, lane.agent, lane.queue);
+        let queue = (lane.process, lane.agent, lane.queue.or(lane.stream));
         queues.entry(queue).or_default().push(time);
     }
     let (mut gaps, mut overlapping, mut span) = (Vec::new(), 0, 0.0);
