@@ -464,7 +464,6 @@ fn the_top_kernels_of_an_analysis_count_where_their_launches_are_missing() {
     assert_eq!((gemm.kind, gemm.calls), (StatisticKind::Kernel, 3));
     assert!((gemm.total_ns - 61_560.0).abs() < 1e-6, "{}", gemm.total_ns);
 
-    use tinyllama_profile::{GroupBy, KernelParts, hotspots};
     let workload =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/rocprof-compute/vcopy/MI200");
     let folder = tempfile::tempdir().unwrap();

@@ -6,7 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::model::{LaneId, NameId, ProcessId, Profile, ProfiledProcess, StatisticKind, TimeSpan};
+use crate::model::{
+    LaneId, NameId, ProcessId, Profile, ProfiledProcess, ProfilerStatistic, StatisticKind, TimeSpan,
+};
 use crate::name;
 
 /// Processes of one run.
@@ -120,6 +122,7 @@ const KINDS: [StatisticKind; 5] = [
 
 /// Takes out summaries of what is recorded one by one in another file, or summarised in another.
 pub fn drop_repeated_summaries(profile: &mut Profile) {
+    drop_sums_of_workloads(profile);
     let mut repeating = BTreeSet::new();
     for kind in KINDS {
         let recorded = recorded(profile, kind);
@@ -155,6 +158,23 @@ pub fn drop_repeated_summaries(profile: &mut Profile) {
             "sums in {names} are those of another file, and count once"
         ));
     }
+}
+
+/// Takes out sums that lie in the folder of a workload whose launches have times. They are of other replays, or of all.
+fn drop_sums_of_workloads(profile: &mut Profile) {
+    let processes = profile
+        .timed()
+        .map(|(launch, _)| profile.lane(launch.lane).process);
+    let replayed = processes
+        .map(|it| profile.process(it))
+        .filter(|it| it.pass.is_some());
+    let workloads: BTreeSet<String> = replayed.map(|it| it.folder.clone()).collect();
+    let is_of_workload = |row: &ProfilerStatistic| {
+        let process = profile.process(row.process);
+        process.pass.is_none() && workloads.contains(&process.folder)
+    };
+    let rows = profile.statistics.iter().copied();
+    profile.statistics = rows.filter(|row| !is_of_workload(row)).collect();
 }
 
 fn add(sums: &mut Sums, full_name: &str, calls: u64, ns: f64) {

@@ -41,6 +41,7 @@ fn read(reading: &mut FileImport<'_>) -> RowCount {
         table.find("count").unwrap_or_default(),
     );
     drop(table);
+    let process = reading.process();
     reading.rows(|records, row| {
         let figure = |column| {
             let figure = row.number_at(column)?.filter(|figure| *figure >= 0.0);
@@ -48,7 +49,7 @@ fn read(reading: &mut FileImport<'_>) -> RowCount {
         };
         let statistic = ProfilerStatistic {
             kind: StatisticKind::Kernel,
-            process: None,
+            process,
             calls: figure(count)? as u64,
             total_ns: figure(sum)? * unit,
             min_ns: None,
