@@ -28,6 +28,7 @@ pub(super) const REFERENCES: &[(&str, Reference)] = &[
             x.iter().zip(bias).map(|(x, bias)| 2.0 * x + bias).collect(),
         )]
     }),
+    ("xcd-order", product_on_dies),
 ];
 
 fn rows(x: &[f64], width: usize) -> impl Iterator<Item = &[f64]> {
@@ -160,6 +161,17 @@ fn swiglu_of_product(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     };
     let all = rows(&x, k).flat_map(|row| (0..width).map(move |column| element(row, column)));
     vec![("out", all.collect())]
+}
+
+/// Returns the product, and the die of each tile: every die has tiles that follow each other, the first ones one more.
+fn product_on_dies(problem: &PreparedCase<'_>) -> ReferenceOutputs {
+    let [rows, columns] = ["m", "n"].map(|name| problem.extent(name).div_ceil(16));
+    let (tiles, dies) = (rows * columns, problem.extent("xcds").max(1));
+    let share = |die: usize| tiles / dies + usize::from(die < tiles % dies);
+    let die = (0..dies).flat_map(|die| std::iter::repeat_n(die as f64, share(die)));
+    let mut outputs = matmul(problem);
+    outputs.push(("die", die.collect()));
+    outputs
 }
 
 fn decode_attention(problem: &PreparedCase<'_>) -> ReferenceOutputs {
