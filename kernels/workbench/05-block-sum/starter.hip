@@ -18,16 +18,26 @@ extern "C" __global__ void row_sums(
     // The workgroup's row: `row[c]` is x[r][c].
     const float* row = x + blockIdx.x * width;
 
-    // 1. Add up this thread's elements: c = threadIdx.x, then blockDim.x
-    //    further on, and so on.
+    // This thread's elements: c = threadIdx.x, then blockDim.x further on.
     float sum = 0.0f;
+    for (int c = threadIdx.x; c < width; c += blockDim.x) {
+        sum += row[c];
+    }
 
-    // 2. Add up over the wavefront, and let one lane write that into `parts`.
+    // 1. Add up over the wavefront, and let one of its lanes write that into
+    //    `parts`.
     int lane = threadIdx.x % warpSize;
     int wave = threadIdx.x / warpSize;
 
-    // 3. A barrier. What does it order?
+    // 2. Below, thread 0 reads what other wavefronts wrote. What has to come
+    //    before that?
 
-    // 4. One thread adds up the parts of the wavefronts and writes
-    //    sums[blockIdx.x].
+    if (threadIdx.x == 0) {
+        int waves = blockDim.x / warpSize;
+        float total = 0.0f;
+        for (int w = 0; w < waves; w++) {
+            // 3. Add up the parts of all wavefronts.
+        }
+        sums[blockIdx.x] = total;
+    }
 }

@@ -11,10 +11,16 @@ __device__ float wave_sum(float v) {
 __device__ float block_sum(float v) {
     __shared__ float parts[32];
     v = wave_sum(v);
-
-    // 1. One lane of each wavefront leaves its sum in `parts`. Then a
-    //    barrier, and every thread adds up the parts.
-    return v;
+    if (threadIdx.x % warpSize == 0) {
+        parts[threadIdx.x / warpSize] = v;
+    }
+    __syncthreads();
+    float total = 0.0f;
+    int waves = blockDim.x / warpSize;
+    for (int w = 0; w < waves; w++) {
+        total += parts[w];
+    }
+    return total;
 }
 
 extern "C" __global__ void rmsnorm(
@@ -22,14 +28,15 @@ extern "C" __global__ void rmsnorm(
         int width, float epsilon) {
     const float* row = x + blockIdx.x * width;
 
-    // 2. Add up the squares of this thread's elements.
+    // 1. Add up the squares of this thread's elements: c = threadIdx.x, then
+    //    blockDim.x further on.
     float squares = 0.0f;
 
-    // 3. The scale of the row, from the sum over all threads.
+    // The scale of the row, from the sum over all threads.
     float k = rsqrtf(block_sum(squares) / width + epsilon);
     if (threadIdx.x == 0) {
         scale[blockIdx.x] = k;
     }
 
-    // 4. Write this thread's elements of y.
+    // 2. Write this thread's elements of y.
 }

@@ -11,16 +11,21 @@ extern "C" __global__ void matmul(
     float sum = 0.0f;
 
     for (int q = 0; q < k; q += 16) {
-        // 1. Load one number of each tile: columns q to q + 15 of a's rows,
-        //    rows q to q + 15 of b's columns. 0 if outside.
+        int across = q + threadIdx.x;
+        int down = q + threadIdx.y;
+        bool in_a = row < m && across < k;
+        bool in_b = down < k && column < n;
+        tile_a[threadIdx.y][threadIdx.x] = in_a ? a[row * k + across] : 0.0f;
+        tile_b[threadIdx.y][threadIdx.x] = in_b ? b[down * n + column] : 0.0f;
+        // 1. When may the others' numbers be read?
 
-        // 2. When may the others' numbers be read?
-
-        // 3. Add up the products of row threadIdx.y of tile_a and column
+        // 2. Add up the products of row threadIdx.y of tile_a and column
         //    threadIdx.x of tile_b.
 
-        // 4. When may the tiles be overwritten?
+        // 3. When may the tiles be overwritten?
     }
 
-    // 5. Write the element, if there is one.
+    if (row < m && column < n) {
+        c[row * n + column] = sum;
+    }
 }

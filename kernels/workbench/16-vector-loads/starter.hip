@@ -1,13 +1,21 @@
 // out[i] = a * x[i] + y[i], four numbers a thread.
 extern "C" __global__ void scale_add(
         const float* x, const float* y, float* out, int n, float a) {
-    // Right, and coalesced, but with four loads of 4 bytes where one load of
-    // 16 would do. Let thread i take the group of floats 4i to 4i + 3.
-    int start = blockIdx.x * 4 * blockDim.x + threadIdx.x;
-    for (int j = 0; j < 4; j++) {
-        int i = start + j * blockDim.x;
-        if (i < n) {
-            out[i] = a * x[i] + y[i];
+    const float4* xs = reinterpret_cast<const float4*>(x);
+    const float4* ys = reinterpret_cast<const float4*>(y);
+    float4* outs = reinterpret_cast<float4*>(out);
+
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int first = 4 * i;
+    if (first + 3 < n) {
+        // All four floats of group i exist. Take them with one load of x, one
+        // of y and one store, instead of one by one.
+        for (int j = first; j < first + 4; j++) {
+            out[j] = a * x[j] + y[j];
+        }
+    } else {
+        for (int j = first; j < n; j++) {
+            out[j] = a * x[j] + y[j];
         }
     }
 }

@@ -3,6 +3,7 @@ extern "C" __global__ void swiglu_product(
         const float* x, const float* w, float* out, int rows, int width, int k) {
     __shared__ float tile_x[16][16];
     __shared__ float tile_gate[16][16];
+    __shared__ float tile_up[16][16];
     int i_x = threadIdx.x;
     int i_y = threadIdx.y;
     int row = blockIdx.y * 16 + i_y;
@@ -17,15 +18,17 @@ extern "C" __global__ void swiglu_product(
         const float* pair = w + down * 2 * width + column;
         tile_x[i_y][i_x] = in_x ? x[row * k + across] : 0.0f;
         tile_gate[i_y][i_x] = in_w ? pair[0] : 0.0f;
+        tile_up[i_y][i_x] = in_w ? pair[width] : 0.0f;
         __syncthreads();
         for (int i = 0; i < 16; i++) {
             gate += tile_x[i_y][i] * tile_gate[i][i_x];
+            // 1. The sum of up needs the same number of x.
         }
         __syncthreads();
     }
 
     if (row < rows && column < width) {
-        // This is gate alone. Add up, and the activation.
+        // 2. This is gate alone. Apply the activation, and multiply by up.
         out[row * width + column] = gate;
     }
 }
