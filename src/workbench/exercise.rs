@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use include_dir::{Dir, include_dir};
+use itertools::Itertools as _;
 use serde::Deserialize;
 
 use super::host::HostCode;
@@ -211,6 +212,22 @@ impl Exercise {
         self.file("solution.hip")
     }
 
+    /// Counts the lines of code in the solution that the starter does not have. Comments and closing brackets are no code.
+    ///
+    /// # Errors
+    /// Fails like [`Exercise::file`].
+    pub fn lines_to_write(&self) -> Result<usize> {
+        let mut given = code_lines(self.starter()?).counts();
+        let written = code_lines(self.solution()?).filter(|line| match given.get_mut(line) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                false
+            }
+            _ => true,
+        });
+        Ok(written.count())
+    }
+
     /// File name of the kernel that a learner writes.
     pub fn file_name(&self) -> String {
         format!("{}.hip", self.name)
@@ -249,6 +266,11 @@ impl Exercise {
             launch.entry
         )
     }
+}
+
+fn code_lines(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().map(str::trim);
+    lines.filter(|line| line.contains(char::is_alphanumeric) && !line.starts_with("//"))
 }
 
 /// Returns the exercises that come after `exercise`: those that build on it, or else the one that follows it.
