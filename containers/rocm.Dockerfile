@@ -13,7 +13,11 @@ COPY . .
 RUN PATH=$PWD/.ci/hipconfig:$PATH cargo build --release --locked --features rocm
 
 FROM rocm/dev-ubuntu-24.04:${ROCM}
-RUN apt-get update && apt-get install -y --no-install-recommends hip-runtime-amd hipblaslt rocblas rccl rocprofiler-sdk \
+RUN apt-get update && apt-get install -y --no-install-recommends hip-runtime-amd hipblaslt rocblas rccl \
+        rocprofiler-sdk rocprofiler-systems rocprofiler-compute amd-smi-lib python3-venv \
     && rm -rf /var/lib/apt/lists/*
+# rocprof-compute takes the first python3 in PATH, and needs packages there.
+RUN python3 -m venv /opt/profiler && /opt/profiler/bin/pip install --no-cache-dir -r /opt/rocm/libexec/rocprofiler-compute/requirements.txt
+ENV PATH=/opt/profiler/bin:/opt/rocm/bin:$PATH LANG=C.UTF-8
 COPY --from=build /source/target/release/tinyllama-tutor /usr/local/bin/
 ENTRYPOINT ["tinyllama-tutor"]
