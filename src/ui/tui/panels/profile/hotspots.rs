@@ -2,10 +2,16 @@
 
 use std::sync::Arc;
 
+use itertools::Itertools;
+use ratatui::text::{Line, Span};
+
+use crate::tui::markdown::wrap::wrap;
 use crate::tui::{
-    Cell, Cursor, Pane, Panel, PanelCommand, Snippet, TableView, Theme, Tone, grouped, name_lines,
+    Cell, Cursor, Pane, Panel, PanelCommand, Scroll, Snippet, TableView, Theme, Tone, grouped,
+    name_lines,
 };
-use tinyllama_base::{Align, percent, time};
+use tinyllama_base::{Align, percent, plural, time};
+use tinyllama_profile::name;
 use tinyllama_profile::read::Import;
 use tinyllama_profile::show::hotspots::{GroupBy, Hotspot, Hotspots, hotspots};
 use tinyllama_profile::show::parts::KernelParts;
@@ -27,6 +33,8 @@ pub struct HotspotTable {
     group: usize,
     pub(super) found: Hotspots,
     cursor: Cursor,
+    /// The position in the full names of the selected row, while they are open.
+    names: Option<Scroll>,
 }
 
 impl HotspotTable {
@@ -35,6 +43,7 @@ impl HotspotTable {
             group: 0,
             found: hotspots(&import.profile, GroupBy::ShortName, &parts),
             cursor: Cursor::default(),
+            names: None,
             import,
             parts,
         }
@@ -42,6 +51,29 @@ impl HotspotTable {
 
     fn next_group(&self) -> usize {
         (self.group + 1) % GROUPS.len()
+    }
+
+    /// Full names of the selected row's kernels. A short name can have several.
+    fn full_names(&self) -> Vec<String> {
+        let table = self.table(&Theme::default()).with_cursor(&self.cursor);
+        let selected = table.selected_name();
+        let all = hotspots(&self.import.profile, GroupBy::FullName, &self.parts).kernels;
+        let names = all.into_iter().map(|kernel| kernel.name);
+        let names = names.filter(|it| it == selected || name::short(it) == selected);
+        names.unique().collect()
+    }
+
+    fn paint_names(&self, scroll: &Scroll, pane: &mut Pane) {
+        let (names, theme) = (self.full_names(), pane.theme);
+        pane.heading(&format!("Full name, {}", plural(names.len(), "kernel")));
+        let width = usize::from(pane.area.width);
+        let lines = names.into_iter().flat_map(|name| {
+            let name = wrap(vec![Span::styled(name, theme.code())], width);
+            name.into_iter().chain([Line::default()])
+        });
+        let lines: Vec<Line> = lines.collect();
+        let first = scroll.first(lines.len(), usize::from(pane.area.height));
+        pane.put(lines.into_iter().skip(first));
     }
 
     fn table(&self, theme: &Theme) -> TableView {
@@ -112,6 +144,9 @@ impl HotspotTable {
 
 impl Panel for HotspotTable {
     fn paint(&self, pane: &mut Pane) {
+        if let Some(scroll) = &self.names {
+            return self.paint_names(scroll, pane);
+        }
         let (found, theme) = (&self.found, pane.theme);
         let mut title = format!("{} on the device in all", time(found.total_ns));
         if found.from_summary {
@@ -130,6 +165,16 @@ impl Panel for HotspotTable {
     }
 
     fn act(&mut self, action: PanelAction) -> bool {
+        if action == PanelAction::Select {
+            self.names = match self.names {
+                Some(_) => None,
+                None => Some(Scroll::default()).filter(|_| !self.found.kernels.is_empty()),
+            };
+            return true;
+        }
+        if let Some(scroll) = &self.names {
+            return scroll.act(action, scroll.page());
+        }
         if action != PanelAction::Toggle {
             let table = self.table(&Theme::default());
             return table.move_cursor(&mut self.cursor, action);
@@ -142,6 +187,7 @@ impl Panel for HotspotTable {
     }
 
     fn filter(&mut self, text: &str) -> bool {
+        self.names = None;
         let table = self.table(&Theme::default());
         table.filter(&mut self.cursor, text)
     }
@@ -153,10 +199,18 @@ impl Panel for HotspotTable {
     }
 
     fn commands(&self) -> Vec<PanelCommand> {
+        if self.names.is_some() {
+            return vec![(PanelAction::Select, "close the name")];
+        }
         vec![
             (PanelAction::Sort, "sort"),
             (PanelAction::Toggle, GROUPS[self.next_group()].0),
+            (PanelAction::Select, "full name"),
         ]
+    }
+
+    fn hidden(&self) -> (usize, usize) {
+        self.names.as_ref().map_or((0, 0), Scroll::hidden)
     }
 }
 

@@ -283,3 +283,44 @@ fn times_since_1970_keep_their_nanoseconds() {
         "{shares:?}"
     );
 }
+
+/// Template names have thousands of characters, and those that differ only at their ends are different kernels.
+#[test]
+fn a_name_of_seven_thousand_characters_is_read_to_its_end() {
+    let mut import = with_counters();
+    let name = format!(
+        "void scan<{}>(float*)",
+        "rocprim::tuple<float>, ".repeat(310) + "THE_END"
+    );
+    let profile = &mut import.profile;
+    let kernel = profile.name_id(&name);
+    let variant = profile.variant_id(LaunchVariant::unknown(kernel));
+    let launch = profile.dispatches[0];
+    profile.dispatches = vec![Dispatch { variant, ..launch }];
+    assert!(name.len() > 7000);
+    let mut panel = HotspotTable::new(Arc::new(import), KernelParts::default());
+    let draw = |panel: &HotspotTable| {
+        let area = Rect::new(0, 0, 120, 20);
+        let mut buffer = Buffer::empty(area);
+        panel.draw(Pane::new(area, &mut buffer, &Theme::default()));
+        sheet::text(&buffer)
+    };
+    let text = draw(&panel);
+    let header = text.lines().find(|line| line.contains("share")).unwrap();
+    assert!(
+        ["mean", "min", "max"]
+            .iter()
+            .all(|title| header.contains(title)),
+        "{text}"
+    );
+    assert!(panel.act(PanelAction::Select));
+    let text = draw(&panel);
+    assert!(
+        text.contains("void scan<rocprim") && !text.contains("THE_END"),
+        "{text}"
+    );
+    assert!(panel.act(PanelAction::Bottom));
+    assert!(draw(&panel).contains("THE_END>(float*)"));
+    assert!(panel.act(PanelAction::Select));
+    assert!(draw(&panel).contains("share"), "Enter closes the name");
+}
