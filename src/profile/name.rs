@@ -19,11 +19,11 @@ pub fn short(name: &str) -> &str {
 pub fn with_template(name: &str) -> &str {
     let name = strip_suffix(name);
     let signature = &name[..arguments_start(name)];
-    let signature = match (
-        is_return_type_ahead(signature),
-        last_top_level(signature, b' '),
-    ) {
-        (true, Some(space)) => &signature[space + 1..],
+    let has_arguments = signature.len() < name.len();
+    let signature = match last_top_level(signature, b' ') {
+        Some(space) if is_return_type(&signature[..space], has_arguments) => {
+            &signature[space + 1..]
+        }
         _ => signature,
     };
     let base = match last_top_level(signature, b':') {
@@ -115,8 +115,12 @@ fn last_top_level(name: &str, wanted: u8) -> Option<usize> {
     found
 }
 
-fn is_return_type_ahead(signature: &str) -> bool {
-    !signature.contains("operator ") && signature.contains(' ')
+/// Returns whether the text before a function's name is a type. Names such as `my kernel` have spaces too, and no
+/// arguments.
+fn is_return_type(text: &str, has_arguments: bool) -> bool {
+    let is_type = |end: &&str| text.ends_with(*end);
+    !text.contains("operator ")
+        && (has_arguments || ["void", "::type"].iter().any(|end| is_type(&end)))
 }
 
 #[cfg(test)]
@@ -158,6 +162,9 @@ mod tests {
                 "fused",
             ),
             ("vecCopy(double*, double*, int) [clone .kd]", "vecCopy"),
+            ("void fill<float>", "fill"),
+            ("my kernel of step 2", "my kernel of step 2"),
+            ("triton poi fused (2)", "triton poi fused (2)"),
             ("__amd_rocclr_copyBuffer.kd", "__amd_rocclr_copyBuffer"),
             ("Cijk_Alik_Bljk_BBS_BH", "Cijk_Alik_Bljk_BBS_BH"),
             ("matmul_entry_f32_2.kd", "matmul_entry_f32_2"),

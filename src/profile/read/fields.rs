@@ -24,7 +24,7 @@ fields! {
     WorkgroupZ: "workgroup_size_z" "workgroup_z",
     Lds: "lds_block_size" "group_segment_size" "lds_per_workgroup" "lds_size" "lds",
     Scratch: "scratch_size" "private_segment_size" "scratch_per_workitem" "scr",
-    Vgpr: "vgpr_count" "arch_vgpr" "arch_vgpr_count",
+    Vgpr: "vgpr_count" "arch_vgpr" "arch_vgpr_count" "vgpr",
     AccumVgpr: "accum_vgpr_count" "accum_vgpr",
     Sgpr: "sgpr_count" "sgpr",
     Dispatch: "dispatch_id" "index",

@@ -6,6 +6,7 @@ mod bounded;
 mod budget;
 mod damage;
 mod database;
+mod durations;
 mod fields;
 mod finish;
 pub mod formats;

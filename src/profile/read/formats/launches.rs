@@ -6,6 +6,7 @@
 use super::{FormatContent, ProfileFormat};
 use crate::model::NameId;
 use crate::read::damage::Damage;
+use crate::read::durations::KernelDurations;
 use crate::read::fields::{Field, is_known};
 use crate::read::records::Records;
 use crate::read::table::CsvTable;
@@ -38,7 +39,9 @@ pub(super) fn read(reading: &mut FileImport<'_>, has_counters: bool) -> RowCount
         .map(|at| (at, reading.profile.name_id(&table.headers[at])))
         .collect();
     let is_timed = table.has(Field::Start) && table.has(Field::End);
+    let duration = duration_column(&table).filter(|_| !is_timed);
     let process = reading.process();
+    let mut durations = KernelDurations::new(process);
     let mut records = Records::new(reading.profile, process, reading.guids);
     let mut rounded = 0u64;
     let rows = table.for_each_row(reading.log, |row| {
@@ -48,6 +51,13 @@ pub(super) fn read(reading: &mut FileImport<'_>, has_counters: bool) -> RowCount
             .iter()
             .map(|&(column, counter)| Ok((counter, row.number_at(column)?)))
             .collect::<Result<Vec<_>, Damage>>()?;
+        if let Some((column, ns)) = duration {
+            let value = row.number_at(column)?.filter(|value| *value >= 0.0);
+            let value =
+                value.ok_or_else(|| row.damage(column, "is empty or negative".to_owned()))?;
+            let kernel = records.profile.variant(launch.variant).kernel;
+            durations.add(kernel, value * ns);
+        }
         if counters.is_empty() {
             records.profile.dispatches.push(launch);
         }
@@ -58,6 +68,7 @@ pub(super) fn read(reading: &mut FileImport<'_>, has_counters: bool) -> RowCount
         rounded += u64::from(is_timed && launch.time.is_none());
         Ok(())
     })?;
+    durations.keep(reading.profile);
     reading.profile.notes.extend(table.shortened());
     if rounded > 0 {
         reading.profile.notes.push(format!(
@@ -72,13 +83,32 @@ fn unknown_columns(table: &CsvTable) -> Vec<usize> {
     let is_unknown = |column: &String| {
         let name = without_pass(column);
         let is_counter = || NO_COUNTERS.split(' ').all(|other| other != name);
-        !column.is_empty() && !is_known(name) && is_counter()
+        let is_duration = duration_unit(column).is_some();
+        !column.is_empty() && !is_known(name) && !is_duration && is_counter()
     };
     let columns = table.columns.iter().enumerate();
     columns
         .filter(|(_, column)| is_unknown(column))
         .map(|(at, _)| at)
         .collect()
+}
+
+/// Nanoseconds in the unit of a column with durations, such as `time,us`.
+fn duration_unit(column: &str) -> Option<f64> {
+    let unit = ["time,", "time_", "duration_", "duration("];
+    let unit = unit.iter().find_map(|start| column.strip_prefix(start));
+    match unit?.trim_end_matches(')') {
+        "ns" | "nsec" => Some(1.0),
+        "us" | "usec" => Some(1e3),
+        "ms" | "msec" => Some(1e6),
+        _ => None,
+    }
+}
+
+/// Index of the durations, and nanoseconds in their unit.
+fn duration_column(table: &CsvTable) -> Option<(usize, f64)> {
+    let mut columns = table.columns.iter().enumerate();
+    columns.find_map(|(at, column)| Some((at, duration_unit(column)?)))
 }
 
 /// Returns whether a column contains an id, a name or a type. No counter's name ends like that.

@@ -3,15 +3,11 @@
 //!
 //! Launches have durations and no start. So they are records without times, and the durations are summed by kernel.
 
-use std::collections::BTreeMap;
-
 use super::{FormatContent, ProfileFormat};
-use crate::model::{
-    Dispatch, LaunchVariant, NameId, ProcessId, Profile, ProfilerStatistic, StatisticKind,
-    TraceLane,
-};
+use crate::model::{Dispatch, LaunchVariant, NameId, ProcessId, Profile, TraceLane};
 use crate::name;
 use crate::read::damage::Damage;
+use crate::read::durations::KernelDurations;
 use crate::read::table::{CsvRow, CsvTable, shown};
 use crate::read::{FileImport, ReadRefusal, RowCount};
 
@@ -216,29 +212,16 @@ fn base_unit(unit: &str) -> (f64, String) {
 
 /// Adds launches and their counters, and a sum of the durations of each kernel.
 fn keep(launches: Vec<MeasuredLaunch>, process: ProcessId, profile: &mut Profile) {
-    let mut sums: BTreeMap<NameId, ProfilerStatistic> = BTreeMap::new();
+    let mut durations = KernelDurations::new(process);
     for it in launches {
         let name = profile.variant(it.launch.variant).kernel;
         if let Some(duration) = it.duration_ns {
-            let sum = sums.entry(name).or_insert(ProfilerStatistic {
-                kind: StatisticKind::Kernel,
-                process,
-                name,
-                calls: 0,
-                total_ns: 0.0,
-                min_ns: None,
-                max_ns: None,
-                standard_deviation_ns: None,
-            });
-            sum.calls += 1;
-            sum.total_ns += duration;
-            sum.min_ns = Some(sum.min_ns.map_or(duration, |least| least.min(duration)));
-            sum.max_ns = Some(sum.max_ns.map_or(duration, |most| most.max(duration)));
+            durations.add(name, duration);
         }
         let samples = it.counters.iter();
         let samples = samples.map(|&(counter, value)| it.launch.sample(counter, value));
         profile.counters.extend(samples);
         profile.dispatches.push(it.launch);
     }
-    profile.statistics.extend(sums.into_values());
+    durations.keep(profile);
 }
