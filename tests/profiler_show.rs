@@ -1,5 +1,8 @@
 //! Tests shown figures against values computed separately, by hand or with a few lines of Python.
 
+#[path = "profiler_show/details.rs"]
+mod details;
+
 use std::path::Path;
 
 use tinyllama_profile::{

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::model::Profile;
 use crate::show::comparison::ProfileComparison;
 use crate::show::counters::counters;
-use crate::show::derived::DERIVED;
+use crate::show::derived::{DERIVED, counter_unit};
 use crate::show::hotspots::{GroupBy, Hotspot, hotspots};
 use crate::show::launches::launch_overhead;
 use crate::show::parts::KernelParts;
@@ -110,12 +110,16 @@ fn counter_values(profile: &Profile) -> Vec<Value> {
         let derived = derived.filter_map(|metric| Some((metric.name, kernel.derived(metric)?)));
         let means = kernel.counters.iter();
         let means = means.map(|(name, summary)| (name, summary.mean));
+        let units = kernel.counters.keys();
+        let units = units.map(|name| (name, counter_unit(name)));
+        let units = units.filter(|(_, unit)| !unit.is_empty());
         json!({
             "kernel": kernel.kernel,
             "launches": kernel.launches,
             "mean_ns": kernel.mean_ns,
             "derived": derived.collect::<BTreeMap<_, _>>(),
             "mean": means.collect::<BTreeMap<_, _>>(),
+            "units": units.collect::<BTreeMap<_, _>>(),
         })
     })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::derived::{DERIVED, Derived, GoodRange};
+use super::derived::{DERIVED, Derived, GoodRange, counter_unit};
 use super::report::totals;
 use crate::model::{Profile, ReplayPass, StatisticKind};
 use crate::name;
@@ -149,9 +149,8 @@ fn table(kernel: &KernelCounters, name: &str) -> TextTable {
     let title = format!("Counters of {shown} ({} launches)", kernel.launches);
     let columns = TableColumns::titled(title, &derived)
         .left("metric", |(metric, _)| metric.name.to_owned())
-        .right("mean a launch", |(metric, value)| match metric.unit {
-            "%" => percent(Percentage(*value)),
-            unit => format!("{} {unit}", figure(*value)).trim().to_owned(),
+        .right("mean a launch", |(metric, value)| {
+            with_unit(*value, metric.unit)
         })
         .left("good", |(metric, value)| verdict(metric.good, *value));
     let mut table = TextTable::from(columns);
@@ -174,9 +173,13 @@ fn table(kernel: &KernelCounters, name: &str) -> TextTable {
     let is_one_channel = |name: &str| name.ends_with(']');
     let plain = kernel.counters.iter();
     let plain = plain.filter(|(name, _)| !is_one_channel(name));
-    let rows = plain
-        .take(COUNTERS_SHOWN)
-        .map(|(name, summary)| vec![name.clone(), figure(summary.mean), "-".into()]);
+    let rows = plain.take(COUNTERS_SHOWN).map(|(name, summary)| {
+        vec![
+            name.clone(),
+            with_unit(summary.mean, counter_unit(name)),
+            "-".into(),
+        ]
+    });
     let before = table.rows.len();
     table.rows.extend(rows);
     let left_out = kernel.counters.len() - (table.rows.len() - before);
@@ -186,6 +189,13 @@ fn table(kernel: &KernelCounters, name: &str) -> TextTable {
         ));
     }
     table
+}
+
+fn with_unit(value: f64, unit: &str) -> String {
+    match unit {
+        "%" => percent(Percentage(value)),
+        unit => format!("{} {unit}", figure(value)).trim().to_owned(),
+    }
 }
 
 fn verdict(good: GoodRange, value: f64) -> String {

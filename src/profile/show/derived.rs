@@ -95,6 +95,25 @@ pub const DERIVED: &[Derived] = derived! {
         "floating-point operations as issued, per launch: every lane of a wave counts, also one that is switched off"
 };
 
+/// The unit of a counter, as AMD documents it. Empty if it is not known.
+pub fn counter_unit(counter: &str) -> &'static str {
+    const PERCENT: &str = "OccupancyPercent VALUBusy VALUUtilization SALUBusy L2CacheHit MemUnitBusy MemUnitStalled WriteUnitStalled \
+                           ALUStalledByLDS LDSBankConflict GPUBusy MfmaUtil";
+    let is_one_of = |names: &str| names.split_ascii_whitespace().any(|name| name == counter);
+    let is_request =
+        || counter.contains("REQ") || counter.contains("_HIT") || counter.contains("_MISS");
+    match counter {
+        "FETCH_SIZE" | "WRITE_SIZE" => "KiB",
+        "GRBM_COUNT" | "GRBM_GUI_ACTIVE" | "SQ_LDS_BANK_CONFLICT" => "cycles",
+        "SQ_WAVES" => "waves",
+        _ if is_one_of(PERCENT) => "%",
+        _ if counter.starts_with("SQ_INSTS_VALU_MFMA_MOPS") => "",
+        _ if counter.starts_with("SQ_INSTS_") => "instructions",
+        _ if counter.starts_with("TCC_") && counter.ends_with("_sum") && is_request() => "requests",
+        _ => "",
+    }
+}
+
 fn ratio(a: f64, b: f64) -> Option<f64> {
     (b > 0.0).then(|| a / b)
 }

@@ -47,6 +47,13 @@ static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
 /// From this share of a ceiling on, the level nearest to it is called the limit. A rule of thumb.
 const LIMITS: Percentage = Percentage(60.0);
 
+/// What a share above 100 % of a ceiling means that a benchmark reached.
+pub(super) const ABOVE_MEASURED: &str = "the benchmark that measured it reached less than the GPU can do, or counters and times are \
+     of different launches";
+
+/// Why no rate is reported that the GPU cannot reach.
+const OTHER_LAUNCHES: &str = "they are of different launches, so the rate is not reported";
+
 /// A figure with its formula.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryFigure {
@@ -65,10 +72,12 @@ pub struct MemoryLevel {
     pub traffic: Vec<MemoryFigure>,
     /// Per cents.
     pub shares: Vec<MemoryFigure>,
-    /// GB/s; `None` without all counters or the time of a launch.
+    /// GB/s; `None` without all counters or the time of a launch, or if the GPU cannot do it.
     pub rate: Option<f64>,
     /// GB/s, and where the figure comes from.
     pub ceiling: Option<(f64, String)>,
+    /// What a rate above the ceiling means.
+    pub above: Option<String>,
     /// Of the ceiling.
     pub used: Option<Percentage>,
 }
@@ -139,15 +148,31 @@ fn level(it: &'static Definition, profile: &Profile, kernel: &KernelCounters) ->
     };
     let traffic = figures(&it.traffic);
     let time = kernel.mean_ns.filter(|ns| *ns > 0.0);
-    let rate = time.and_then(|ns| Some(sum(&traffic)? / ns));
+    let mut rate = time.and_then(|ns| Some(sum(&traffic)? / ns));
     let ceiling = it.ceiling.iter().find_map(|(name, formula)| {
         if let Some(found) = measured(profile).into_iter().find(|it| it.name == *name) {
-            return Some((found.value, format!("{name}, measured by rocprof-compute")));
+            let source = format!("{name}, measured by rocprof-compute");
+            return Some((found.value, source, true));
         }
         let value = computed(name, formula, profile, &|_| None).value?;
-        Some((value, format!("computed: {formula}")))
+        Some((value, format!("computed: {formula}"), false))
     });
+    let mut above = None;
+    if let (Some(found), Some((most, _, is_measured))) = (rate, &ceiling)
+        && found > *most
+    {
+        let (found, most) = (figure(found), figure(*most));
+        above = Some(match is_measured {
+            true => format!("more than 100 % of a measured ceiling: {ABOVE_MEASURED}"),
+            false => format!(
+                "counters and time give {found} GB/s, and the GPU can do {most} GB/s: {OTHER_LAUNCHES}"
+            ),
+        });
+        rate = rate.filter(|_| *is_measured);
+    }
+    let ceiling = ceiling.map(|(most, source, _)| (most, source));
     MemoryLevel {
+        above,
         name: &it.name,
         shares: figures(&it.share),
         used: rate
@@ -185,7 +210,8 @@ fn computed(
             }
             known.or(Some(0.0))
         });
-        let missing = missing.into_inner();
+        let mut missing: Vec<String> = missing.into_inner();
+        missing.sort_by_key(|name| formula.find(name.as_str()));
         MemoryFigure {
             name,
             formula,
@@ -253,7 +279,7 @@ impl MemoryLevel {
         }
     }
 
-    /// Each figure's formula with its counters, the missing ones, and the ceiling's source.
+    /// Each figure's formula with its counters, the missing ones, the ceiling's source, and what a rate above it means.
     pub fn sources(&self) -> Vec<String> {
         let figures = self.traffic.iter().chain(&self.shares);
         let formulas = figures.map(|it| {
@@ -265,7 +291,11 @@ impl MemoryLevel {
         });
         let ceiling = self.ceiling.iter();
         let ceiling = ceiling.map(|(_, source)| format!("{} ceiling: {source}", self.name));
-        formulas.chain(ceiling).collect()
+        let above = self
+            .above
+            .iter()
+            .map(|above| format!("{} rate: {above}", self.name));
+        formulas.chain(ceiling).chain(above).collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::counters::{KernelCounters, counters};
 use super::derived::{memory_bytes, operations};
+use super::memory_chart::ABOVE_MEASURED;
 use crate::model::{MeasuredCeiling, Profile};
 use crate::name;
 use tinyllama_base::roofline::{CeilingSource, Ceilings, Grain, Point, Roof, Roofline};
@@ -99,6 +100,15 @@ pub fn table(profile: &Profile) -> TextTable {
         point.bound.map(|bound| bound.to_string())
     })
     .into();
+    if roofline
+        .points
+        .iter()
+        .any(|point| point.share.is_some_and(|share| share > 1.0))
+    {
+        table.note(format!(
+            "more than 100 % of a measured ceiling: {ABOVE_MEASURED}"
+        ));
+    }
     let measured = measured(profile);
     if !measured.is_empty() {
         let one = |it: &MeasuredCeiling| format!("{} {} {}", it.name, figure(it.value), it.unit());
