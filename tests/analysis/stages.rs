@@ -77,7 +77,7 @@ fn stages_are_traced_where_rocprofv3_is_there() {
             .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
             .collect();
         assert!(
-            names.iter().any(|name| name.ends_with("kernel_trace.csv")),
+            names.iter().any(|name| name.ends_with("results.db")),
             "{target}: {names:?}"
         );
     }
