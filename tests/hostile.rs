@@ -165,7 +165,7 @@ fn sessions_and_classes_cannot_command_a_terminal() {
             "-o",
             "out",
             "--format",
-            "md,html,json,junit",
+            "md,html,json",
         ]),
         with(&["report", "--learner", "bob", "--card"]),
         with(&["runs", "list", "--learner", "bob"]),
@@ -178,7 +178,7 @@ fn sessions_and_classes_cannot_command_a_terminal() {
             assert!(text.len() > 10, "{args:?}: {text}");
         }
     }
-    assert_files_are_plain(&folder.path().join("out"), 4);
+    assert_files_are_plain(&folder.path().join("out"), 3);
     assert_files_are_plain(&folder.path().join("merged"), 6);
     let shown = said(folder.path(), &["report", "verify", "class/bob"], "");
     assert!(shown.contains("x^[]0;title^G"), "it is seen: {shown}");

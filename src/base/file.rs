@@ -117,7 +117,8 @@ pub fn group_rights(folder: &Path) -> u32 {
 /// Returns the file system's error.
 pub fn create_private(folder: &Path) -> io::Result<()> {
     let parent = folder_of(folder);
-    if folder.is_dir() {
+    // The folder of a path without folders is the current one.
+    if folder.as_os_str().is_empty() || folder.is_dir() {
         return Ok(());
     }
     create_private(parent)?;

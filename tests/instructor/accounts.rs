@@ -449,7 +449,7 @@ fn a_learner_hands_in_nothing_of_others_and_hides_nobody() {
     class.does(BOB, &format!("cd CLASS/bob && ln -s ../../hana/events.jsonl workbench/log && ln -s {out} backups/secret && ln -s ../../hana/runs runs/hers && mkfifo runs/pipe && chmod 0 runs/*/stderr.log"));
     let collected = class.teach(&["collect", "-o", "one"]);
     assert!(
-        collected.contains("without runs/") && collected.contains("stderr.log: "),
+        collected.contains("runs/") && collected.contains("stderr.log was left out: "),
         "{collected}"
     );
     assert!(collected.contains("workbench/hard"), "{collected}");

@@ -184,7 +184,6 @@ fn packed(folder: &Path) -> Vec<(&'static str, PathBuf)> {
 fn every_kind_is_named_with_what_it_holds_and_the_next_step() {
     let folder = tempfile::tempdir().unwrap();
     let mut forms: Vec<(&str, PathBuf)> = packed(folder.path());
-    forms.push(without_launches(folder.path()));
     forms.extend(FILES.iter().map(|(kind, name)| (*kind, fixture(name))));
     forms.extend(HEADS.iter().map(|(kind, name, bytes)| {
         let path = folder.path().join(name);
@@ -218,18 +217,15 @@ fn every_kind_is_named_with_what_it_holds_and_the_next_step() {
     }
 }
 
-/// A database of the first rocprof that has calls of the host only.
-fn without_launches(folder: &Path) -> (&'static str, PathBuf) {
-    let path = folder.join("results.db");
+#[test]
+fn a_database_and_a_folder_of_the_first_rocprof_without_launches_are_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.db");
     let database = rusqlite::Connection::open(&path).unwrap();
     let tables =
         "CREATE TABLE HIP (BeginNs, EndNs, Name); CREATE TABLE HSA (BeginNs, EndNs, Name);";
     database.execute_batch(tables).unwrap();
-    ("first rocprof's database without launches (SQLite)", path)
-}
-
-#[test]
-fn a_folder_of_the_first_rocprof_is_known() {
+    assert!(reason(&path).starts_with("first rocprof's database without launches (SQLite): "));
     let raw = import(&fixture("unread/first/rpl_data_261128_101500_4711")).unwrap();
     let [left] = &raw.left_out()[..] else {
         panic!("{:?}", raw.left_out())
