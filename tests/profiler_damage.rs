@@ -66,6 +66,8 @@ const SAMPLES: &[&str] = &[
     "rocprof-compute/kernel_names/MI200/sysinfo.csv",
     "rocprof-compute/kernel_names/MI200/timestamps.csv",
     "rocprof-compute/analysis_csv/pc_sampling_summary.csv",
+    "rocprof-compute/analysis_text/two_paths.txt",
+    "trace_events/graphs_of_hip_7.2.0.json",
     "rocprof-sys/wall_clock_doc_sample.txt",
     "rocprof-sys/wall_clock_doc_L673.json",
     "json/908_results_trim400.json",

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tinyllama_base::Percentage;
-use tinyllama_profile::{GroupBy, KernelParts, Profile, StatisticKind, hotspots, import};
+use tinyllama_profile::{GroupBy, KernelParts, Profile, StatisticKind, counters, hotspots, import};
 
 const COMPUTE_ANALYSIS: &str = "rocprof-compute analysis (text)";
 const COMPUTE_DATABASE: &str = "rocprof-compute analysis (SQLite)";
@@ -317,6 +317,53 @@ fn calls_copies_and_counters_of_rocpd_are_read_and_damage_is_named_by_row() {
     let location = import.damage[0].location.to_string();
     let path = path.display().to_string();
     insta::assert_snapshot!(location.replace(&path, "[file]"), @"[file] (view regions, row 2)");
+}
+
+/// As rocprof-compute keeps its passes: `out/PASS/HOST/PROCESS_results.db`. Each replays all launches.
+#[test]
+fn databases_of_passes_are_replays_of_one_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let passes = [
+        ("pmc_perf_0", "SQ_WAVES", 64, 400),
+        ("pmc_perf_1", "FETCH_SIZE", 8, 9400),
+    ];
+    for (process, (pass, counter, value, start)) in passes.iter().enumerate() {
+        let host = folder
+            .path()
+            .join("vcopy/MI300X/out")
+            .join(pass)
+            .join("host");
+        std::fs::create_dir_all(&host).unwrap();
+        let end = start + 100;
+        let statements = format!(
+            "CREATE TABLE rocpd_metadata (id, tag, value);
+             INSERT INTO rocpd_metadata VALUES (1, 'schema_version', '3'), (2, 'guid', 'g{process}');
+             CREATE TABLE kernels (name, start, \"end\", dispatch_id);
+             INSERT INTO kernels VALUES ('a.kd', {start}, {end}, 1), ('a.kd', {end}, {end} + 50, 2);
+             CREATE TABLE counters_collection (kernel_name, counter_name, value, start, \"end\", dispatch_id);
+             INSERT INTO counters_collection VALUES ('a.kd', '{counter}', {value}, {start}, {end}, 1);"
+        );
+        let path = host.join(format!("{}_results.db", 4711 + process));
+        rusqlite::Connection::open(path)
+            .unwrap()
+            .execute_batch(&statements)
+            .unwrap();
+    }
+    let import = import(&folder.path().join("vcopy/MI300X")).unwrap();
+    assert_eq!(import.damage, []);
+    let profile = import.profile;
+    let found = hotspots(&profile, GroupBy::ShortName, &KernelParts::default());
+    let kernels: Vec<_> = found
+        .kernels
+        .iter()
+        .map(|it| (it.run.as_deref(), it.calls, it.total_ns))
+        .collect();
+    assert_eq!(kernels, [(None, 2, 150.0)]);
+    let counted = &counters(&profile)[0];
+    assert_eq!(
+        (counted.mean("SQ_WAVES"), counted.mean("FETCH_SIZE")),
+        (Some(64.0), Some(8.0))
+    );
 }
 
 /// Records as in rocprofv3's JSON schema. The tables that name them come after the records.

@@ -45,19 +45,7 @@ const SUMS: &str = "\"Name\",\"Calls\",\"TotalDurationNs\",\"AverageNs\",\"Perce
 /// The second path has its own columns, and figures with their difference from the first.
 #[test]
 fn a_report_of_two_paths_has_two_runs() {
-    let text = "\
-0.1 Top Kernels
-│   index │ Kernel_Name │   Count │ Count        │    Sum(ns) │ Sum(ns)          │   Mean(ns) │ Mean(ns)        │   Pct │ Pct            │
-│       0 │ gemm        │    3.00 │ 4 (33.33%)   │    3000.50 │ 5000.0 (66.64%)  │    1000.17 │ 1250.0 (24.98%) │ 75.00 │ 100.0 (33.33%) │
-│       1 │ fill        │    2.00 │ N/A          │    1000.00 │ N/A              │     500.00 │ N/A             │ 25.00 │ N/A            │
-2.1 Speed-of-Light
-│ Metric_ID │ Metric │   Avg │ Avg            │ Unit │   Peak │ Peak          │ Pct of Peak │ Pct of Peak  │
-│ 2.1.0     │ IPC    │  1.50 │ 3.0 (100.0%)   │ None │   5.00 │ 5.0 (0.0%)    │       30.00 │ 60.0 (100.0%)│
-";
-    let folder = folder(&[("report.txt", text)]);
-    let import = import(&folder.path().join("report.txt")).unwrap();
-    assert_eq!(import.damage, []);
-    let profile = import.profile;
+    let profile = read("rocprof-compute/analysis_text/two_paths.txt").profile;
     let kernels = kernels(&profile);
     assert_eq!(
         by_run(&kernels),

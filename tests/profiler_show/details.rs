@@ -178,6 +178,40 @@ fn gaps_lie_between_kernels_of_a_stream() {
     assert_eq!(overhead.overlapping, 0);
 }
 
+/// Two kernels 90 us apart: the call comes after 40 us and takes 5.
+#[test]
+fn json_has_idle_time_by_cause_and_the_least_way_to_a_kernel() {
+    let kernels = "Kind,Agent_Id,Queue_Id,Kernel_Name,Correlation_Id,Start_Timestamp,End_Timestamp\n\
+                   KERNEL_DISPATCH,4,1,a,1,1000,11000\nKERNEL_DISPATCH,4,1,b,2,101000,111000\n";
+    let calls = "Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_Timestamp,End_Timestamp\n\
+                 HIP_RUNTIME_API,hipLaunchKernel,7,7,1,100,200\nHIP_RUNTIME_API,hipLaunchKernel,7,7,2,51000,56000\n";
+    let document = |files: &[(&str, &str)]| {
+        json::document(&imported(files), GroupBy::FullName, &KernelParts::default())
+    };
+    let whole = document(&[
+        ("7_kernel_trace.csv", kernels),
+        ("7_hip_api_trace.csv", calls),
+    ]);
+    let figures = [
+        "idle_ns",
+        "host_ns",
+        "launch_ns",
+        "copy_ns",
+        "kernel_ns",
+        "unknown_ns",
+    ];
+    // After the call, 10 of 45 us count as the way to the device.
+    let expected = [90_000, 40_000, 15_000, 0, 0, 35_000].map(serde_json::Value::from);
+    assert_eq!(
+        figures.map(|figure| whole["idle"][figure].clone()),
+        expected
+    );
+    assert_eq!(whole["launches"]["queueing"]["least_ns"], 900.0);
+    assert_eq!(whole["launches"]["against_kernels"]["without_kernel"], 0);
+    let alone = document(&[("7_kernel_trace.csv", kernels)]);
+    assert!(alone["idle"]["host_ns"].is_null() && alone["idle"]["idle_ns"] == 90_000);
+}
+
 /// Maps with another seed each time must not decide an order.
 #[test]
 fn the_same_files_give_the_same_text() {

@@ -9,6 +9,7 @@ use crate::show::comparison::ProfileComparison;
 use crate::show::counters::counters;
 use crate::show::derived::{DERIVED, counter_unit};
 use crate::show::hotspots::{GroupBy, Hotspot, hotspots};
+use crate::show::idle::idle;
 use crate::show::launches::launch_overhead;
 use crate::show::parts::KernelParts;
 use crate::show::report::{CallTotals, api_calls, marked};
@@ -34,6 +35,7 @@ pub fn document(profile: &Profile, group: GroupBy, parts: &KernelParts) -> Value
             "calls": calls,
             "kernel_ns": total_ns,
         })),
+        "idle": idle_time(profile),
         "untimed_launches": hotspots.untimed,
         "devices": devices(profile),
         "any_device_busy_ns": timeline::any_busy(profile),
@@ -121,6 +123,23 @@ fn counter_values(profile: &Profile) -> Vec<Value> {
             "mean": means.collect::<BTreeMap<_, _>>(),
             "units": units.collect::<BTreeMap<_, _>>(),
         })
+    })
+}
+
+/// Idle time of all queues by cause. Without launch calls nothing is known of the host and of launches.
+fn idle_time(profile: &Profile) -> Value {
+    let idle = idle(profile);
+    let [host, launch, copy, kernel, unknown] = idle.sums();
+    let known = |ns: i64| idle.knows_calls.then_some(ns);
+    json!({
+        "queues": idle.queues,
+        "span_ns": idle.span_ns,
+        "idle_ns": idle.whole(),
+        "host_ns": known(host),
+        "launch_ns": known(launch),
+        "copy_ns": copy,
+        "kernel_ns": kernel,
+        "unknown_ns": unknown,
     })
 }
 

@@ -312,7 +312,7 @@ impl IdleTime {
     }
 
     /// Idle nanoseconds altogether. Times of a damaged file may add up to more than a number holds.
-    fn whole(&self) -> i64 {
+    pub fn whole(&self) -> i64 {
         self.sums().into_iter().fold(0, i64::saturating_add)
     }
 

@@ -9,11 +9,12 @@ use crate::model::{ApiCall, Profile, TimeSpan, is_marker_domain};
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{Share, or_not_reported, percent, time};
 
-/// Median, spread and sum of a set of durations.
+/// Least, median, spread and sum of a set of durations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Durations {
     pub count: u64,
     pub total_ns: f64,
+    pub least_ns: f64,
     pub median_ns: f64,
     pub p90_ns: f64,
 }
@@ -30,6 +31,7 @@ impl Durations {
         Some(Durations {
             count: durations.len() as u64,
             total_ns: durations.iter().map(|&value| value as f64).sum(),
+            least_ns: at(0.0)?,
             median_ns: at(0.5)?,
             p90_ns: at(0.9)?,
         })
