@@ -97,6 +97,11 @@ impl<'a> CheckedBuffer<'a> {
         })
     }
 
+    /// Returns the type of its elements.
+    pub fn dtype(&self) -> ElemType {
+        self.dtype
+    }
+
     /// Returns the buffer as a kernel argument in vectors.
     pub fn argument(&self, vector: VectorSize) -> BufferArg {
         // SAFETY: `new` has checked that the buffer has as many elements.

@@ -34,6 +34,8 @@ pub mod tunables;
 pub mod adamw;
 pub mod cross_entropy;
 pub mod flash_attention;
+#[cfg(feature = "gpu")]
+pub mod matmul;
 pub mod rmsnorm;
 pub mod rope;
 pub mod swiglu;

@@ -51,7 +51,8 @@ pub enum LibraryChoice {
     /// to tf32 in products of f32, to f16 in attention.
     #[default]
     Tuned,
-    /// The one that the library's rules select for the sizes, without trying. It uses matrix units if the device has them.
+    /// This project's matrix product where it is faster, otherwise the one that the library's rules select for the sizes,
+    /// without trying. It uses matrix units if the device has them.
     Direct,
     /// The one that needs no matrix units and rounds nothing, without trying. Its products are far slower. It is for
     /// checks of numbers, which end before tuning would have begun.

@@ -1,4 +1,4 @@
-//! The library's matrix product without trying candidates, which burn does not expose.
+//! The matrix product without trying candidates: by this project's kernel or by the library's, of which burn exposes none.
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::ops::FloatTensorOps;
@@ -10,8 +10,9 @@ use crate::host::matrix::{View, multiply_on_all_cores};
 
 #[backend_extension(Cube: cfg(feature = "gpu"), Flex, Autodiff, Fusion: cfg(feature = "gpu"))]
 pub(crate) trait UntriedProduct: Backend {
-    /// Matrix product of the last two dimensions by a kernel that is known before it runs. It is either the fastest
-    /// that the library's rules name for these sizes, or the library's plainest, which is slow and does not round.
+    /// Matrix product of the last two dimensions by a kernel that is known before it runs. It is this project's where that is
+    /// faster, the one that the library's rules name for these sizes, or the library's plainest, which is slow and does not
+    /// round.
     #[fusion(dtype = lhs, shape = {
         let mut shape = lhs.clone();
         let last = shape.num_dims() - 1;
@@ -89,6 +90,7 @@ fn view(tensor: &Float<Flex>) -> Option<View<'_>> {
 
 #[cfg(feature = "gpu")]
 mod cube {
+    use burn::tensor::DType;
     use burn_cubecl::kernel::matmul::utils::init_matmul_output;
     use cubek::matmul::definition::{MatmulElems, MatmulGlobalElems};
     use cubek::matmul::launch::launch_ref;
@@ -100,7 +102,8 @@ mod cube {
     use cubek::std::InputBinding;
 
     use super::{LibraryChoice, UntriedProduct};
-    use crate::binding::cube::{CubeBackend, CubeTensor, element};
+    use crate::binding::cube::{CubeBackend, CubeTensor, element, empty, matrix};
+    use crate::matmul::{self, MatmulShape, Operand};
 
     /// Returns the strategies in order of preference; the first that device and sizes allow is used. On matrix units:
     /// with the bulk copy engine, then with two buffers, then plain. The last one uses no matrix units.
@@ -122,8 +125,55 @@ mod cube {
         ]
     }
 
+    /// Computes the product of two matrices with this project's kernel; `None` for other tensors, and where the device or
+    /// the sizes ask for the library's.
+    fn own_product(lhs: &CubeTensor, rhs: &CubeTensor) -> Option<CubeTensor> {
+        let operands = [operand(lhs)?, operand(rhs)?];
+        let ([m, k], [_, n]) = (matrix(lhs), matrix(rhs));
+        let (shape, dtype) = (MatmulShape { m, n, k }, element(lhs));
+        let plan = matmul::plan(&lhs.client, shape, dtype)?;
+        let output = empty(lhs, [m, n], lhs.dtype);
+        let workspace = match plan.workspace(shape) {
+            0 => None,
+            elements => Some(empty(lhs, [elements], DType::F32)),
+        };
+        let workspace = workspace.as_ref().map(|tensor| &tensor.handle);
+        let launched = matmul::matmul(
+            &lhs.client,
+            operands,
+            &output.handle,
+            workspace,
+            shape,
+            dtype,
+            &plan,
+        );
+        launched.ok().map(|()| output)
+    }
+
+    /// Views a tensor as a matrix, stored as it is or transposed; `None` for any other.
+    fn operand(tensor: &CubeTensor) -> Option<Operand<'_>> {
+        let [rows, columns] = **tensor.meta.strides() else {
+            return None;
+        };
+        let (transposed, stride) = match (rows, columns) {
+            (stride, 1) => (false, stride),
+            (1, stride) => (true, stride),
+            _ => return None,
+        };
+        Some(Operand {
+            handle: &tensor.handle,
+            transposed,
+            stride,
+        })
+    }
+
     impl UntriedProduct for CubeBackend {
         fn untried_product(lhs: CubeTensor, rhs: CubeTensor, choice: LibraryChoice) -> CubeTensor {
+            if choice == LibraryChoice::Direct
+                && let Some(output) = own_product(&lhs, &rhs)
+            {
+                return output;
+            }
             let output = init_matmul_output(&lhs, &rhs, lhs.dtype);
             let dtype = element(&lhs);
             let elements = MatmulElems::from_globals(&MatmulGlobalElems {

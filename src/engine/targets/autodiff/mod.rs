@@ -48,7 +48,7 @@ pub fn open(options: &TrainingOptions) -> Result<Box<dyn EngineDevice>> {
 }
 
 /// Returns how burn's products treat their operands on `open`. The CPU computes in f32. On GPUs tuned products may
-/// round operands to tf32. Products chosen by the library's rules do so if the matrix units support it.
+/// round operands to tf32. Products chosen by rules do so if the matrix units support it.
 pub fn operands(dtype: FloatDType, open: &OpenDevice, library: LibraryKernels) -> Operands {
     match (dtype, library) {
         (FloatDType::F32, LibraryKernels::Tuned) if open.backend.is_asynchronous() => {

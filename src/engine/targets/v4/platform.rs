@@ -313,7 +313,11 @@ impl EngineDevice for Platform {
                 library => {
                     let operands =
                         autodiff::operands(float_dtype(options.operand_dtype), open, library);
-                    MatrixProducts::new(operands, Some("burn's own library"))
+                    let by = match library {
+                        LibraryKernels::Direct => "this project's kernel or burn's own library",
+                        _ => "burn's own library",
+                    };
+                    MatrixProducts::new(operands, Some(by))
                 }
             },
             ExecutorKind::Driver { driver, .. } => {
