@@ -51,7 +51,7 @@ pub enum Tuning {
     Full,
     /// Group sizes more coarsely, and stop at the first kernel near the device's limits
     Minimal,
-    /// Try nothing for matrix products and library attention; the library's rules choose a kernel by size
+    /// Try nothing for matrix products and library attention; rules choose a kernel by size
     Rules,
     /// Use the plainest kernel for matrix products and library attention: starts in seconds and does not round
     /// operands

@@ -67,11 +67,12 @@ pub enum MatmulPrecision {
 /// The library for a run's matrix products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Gemm {
-    /// The target's library: the vendor's for v4 on CUDA or HIP, burn's for v4 on Vulkan and for all other targets
+    /// The target's library: the vendor's for v4 on CUDA or HIP; v4 on Vulkan and all other targets multiply through burn
     Auto,
     /// The vendor's library: cuBLASLt, hipBLASLt or rocBLAS; only v4 on CUDA or HIP
     Vendor,
-    /// burn's library, called cubek; v4 then runs through burn like the other targets, without a graph
+    /// Through burn, whose library is called cubek, like the other targets, without a graph. There CUDA and Vulkan may take this
+    /// project's own product
     Cubek,
 }
 

@@ -1,4 +1,4 @@
-//! `benchmark gemm`: compares V4's products by the vendor's library and by burn's.
+//! `benchmark gemm`: compares V4's products by the vendor's library and as V3 multiplies.
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -58,7 +58,7 @@ fn page(found: &ProductTable) -> AnalysisPage {
         products.map(|times| times.count as f64 * us(times)).sum()
     };
     let title = format!(
-        "V4's products on {}, {} operands: {} and burn's own (cubek on a GPU)",
+        "V4's products on {}, {} operands: {} and as V3 multiplies (burn)",
         found.device, found.precision, found.library
     );
     page.table(

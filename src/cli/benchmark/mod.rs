@@ -16,7 +16,7 @@ pub enum BenchmarkCommand {
     V4(Box<AnalysisCommand<shapes::ShapesArgs>>),
     /// List each launch of V4's schedule: time, operations, bytes, and the share of the device's peak rates
     Launches(Box<AnalysisCommand<launches::LaunchesArgs>>),
-    /// Compare V4's matrix products by the vendor's library and by burn's
+    /// Compare V4's matrix products by the vendor's library and as V3 multiplies
     Gemm(Box<AnalysisCommand<gemm::GemmArgs>>),
 }
 

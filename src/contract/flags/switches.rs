@@ -107,8 +107,8 @@ pub struct Switches {
     /// Library for matrix products
     #[arg(long, value_enum, value_name = "LIBRARY", default_value = "auto")]
     pub gemm: Gemm,
-    /// How many of burn's kernels to try before choosing one (default: none on CUDA and Vulkan, where the library's
-    /// rules decide; all on ROCm; checks of numbers use the plainest kernel)
+    /// How many of burn's kernels to try before choosing one (default: none on CUDA and Vulkan, where rules
+    /// decide; all on ROCm; checks of numbers use the plainest kernel)
     #[arg(long, value_enum, value_name = "HOW MUCH")]
     pub tuning: Option<Tuning>,
     /// v4: compare another form of a block with the schedule's form at the end

@@ -43,7 +43,7 @@ impl EngineKind {
 fn check_autodiff(target: Target, options: &TrainingOptions) -> Result<(), String> {
     if options.gemm == Gemm::Vendor {
         return Err(format!(
-            "--gemm vendor: {target} multiplies through burn, whose products are cubek's; use v4"
+            "--gemm vendor: {target} multiplies through burn; use v4"
         ));
     }
     let only_scheduled = match options {

@@ -122,7 +122,7 @@ impl DeviceError {
             }
             DeviceError::UnsupportedType { .. } => "Take --dtype f32.".into(),
             DeviceError::NoMatrixLibrary { .. } => {
-                "Use --gemm auto, which is burn's own library there, or --backend cuda or rocm.".into()
+                "Use --gemm auto, which multiplies through burn there, or --backend cuda or rocm.".into()
             }
             DeviceError::NeedsDriver { .. } => {
                 "Use --backend cuda or rocm, and --gemm auto.".into()
