@@ -9,13 +9,15 @@ extern "C" __global__ void rope(
     const float2* turns = reinterpret_cast<const float2*>(table);
     float2* out = reinterpret_cast<float2*>(y);
 
-    // This thread's pair, counted through the whole of x.
+    int half = head_dim / 2;
     int p = blockIdx.x * blockDim.x + threadIdx.x;
+    if (p < rows * heads * half) {
+        int i = p % half;
+        int row = p / (heads * half);
+        // 1. Which position has this row?
 
-    // 1. Is there such a pair?
+        // 2. Load the pair and its turn.
 
-    // 2. Take p apart: which i within its head, which row, which position?
-
-    // 3. Load the pair and its turn, and write out[p] with
-    //    make_float2(..., ...).
+        // 3. Write out[p] with make_float2(..., ...).
+    }
 }

@@ -6,8 +6,10 @@ extern "C" __global__ void swiglu(
     //    is 2 * width long.
     const float* gate = gate_up;
     const float* up = gate_up;
-
-    // 2. A loop over the row's elements, in steps of blockDim.x.
-    //    silu(v) = v / (1 + exp(-v)). v / infinity is 0, but
-    //    infinity / infinity is NaN.
+    for (int c = threadIdx.x; c < width; c += blockDim.x) {
+        float g = gate[c];
+        // 2. Write element c of row blockIdx.x of out, in one expression.
+        //    silu(v) = v / (1 + exp(-v)). v / infinity is 0, but
+        //    infinity / infinity is NaN.
+    }
 }

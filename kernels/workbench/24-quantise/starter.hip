@@ -24,16 +24,23 @@ extern "C" __global__ void quantise(
     float m = 0.0f;
     for (int w = threadIdx.x; w < count; w += blockDim.x) {
         float4 f = groups[w];
-        // 1. The largest magnitude of all four.
+        // 1. This is the largest number. The scale needs the largest |x|.
+        m = fmaxf(m, fmaxf(fmaxf(f.x, f.y), fmaxf(f.z, f.w)));
     }
     m = block_max(m);
     if (threadIdx.x == 0) {
         scales[blockIdx.x] = m / 127.0f;
     }
 
-    // 2. The four numbers of each group, rounded, in one word. What if m is 0?
+    // 2. How many steps of the scale is a number of 1? What if m is 0?
+    float inverse = 1.0f;
     for (int w = threadIdx.x; w < count; w += blockDim.x) {
         float4 f = groups[w];
-        words[w] = int(f.x);
+        // 3. Each number in steps, rounded to the nearest.
+        int a = int(f.x);
+        int b = int(f.y);
+        int c = int(f.z);
+        int d = int(f.w);
+        words[w] = (a & 255) | (b & 255) << 8 | (c & 255) << 16 | (d & 255) << 24;
     }
 }

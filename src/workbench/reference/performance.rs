@@ -21,6 +21,7 @@ pub(super) const REFERENCES: &[(&str, Reference)] = &[
     ("fused-epilogue", swiglu_of_product),
     ("decode-attention", decode_attention),
     ("attention-backward", attention_backward),
+    ("online-softmax", weighted_means),
     ("streams-and-graphs", |problem| {
         let (x, bias) = (problem.floats("x"), problem.floats("bias"));
         vec![(
@@ -98,6 +99,22 @@ fn masked_softmax(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     };
     let all = rows(&scores, problem.extent("keys")).zip(&visible);
     vec![("p", all.flat_map(masked).collect())]
+}
+
+fn weighted_means(problem: &PreparedCase<'_>) -> ReferenceOutputs {
+    let [scores, values] = ["scores", "values"].map(|name| problem.floats(name));
+    let rows = problem.extent("rows");
+    let mean = |row: usize| {
+        let of_row: Vec<f64> = scores
+            .iter()
+            .skip(row)
+            .step_by(rows.max(1))
+            .copied()
+            .collect();
+        let terms = softmax(&of_row).zip(&values);
+        terms.map(|(weight, value)| weight * value).sum()
+    };
+    vec![("out", (0..rows).map(mean).collect())]
 }
 
 fn top_k(problem: &PreparedCase<'_>) -> ReferenceOutputs {

@@ -1,0 +1,23 @@
+// out[r] = the mean of values, weighted by the softmax of row r: one thread a
+// row, one pass. scores: [keys, rows].
+extern "C" __global__ void online_softmax(
+        const float* scores, const float* values, float* out, int rows,
+        int keys) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= rows) {
+        return;
+    }
+    float m = -INFINITY;  // the largest score so far
+    float l = 0.0f;       // the sum of exp(score - m)
+    float o = 0.0f;       // the sum of exp(score - m) * value
+    for (int k = 0; k < keys; k++) {
+        float score = scores[k * rows + r];
+        float m_new = fmaxf(m, score);
+        float shrink = expf(m - m_new);
+        float p = expf(score - m_new);
+        l = l * shrink + p;
+        o = o * shrink + p * values[k];
+        m = m_new;
+    }
+    out[r] = o / l;
+}
