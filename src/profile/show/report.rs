@@ -193,11 +193,24 @@ pub(super) fn with_rest<T>(columns: TableColumns<'_, T>, limit: usize) -> TextTa
     table
 }
 
+/// Levels of a call tree that are indented; deeper calls stand below these.
+const MOST_INDENTED: u32 = 12;
+
+/// The longest calls, in the order of the file: a call stands below its caller, two columns further right.
 pub fn regions(profile: &Profile, limit: usize) -> TextTable {
-    let mut regions: Vec<&CallRegion> = profile.regions.iter().collect();
-    regions.sort_by(|a, b| b.total_s.total_cmp(&a.total_s));
-    let columns = TableColumns::titled("Call tree of rocprof-sys, longest first", &regions)
-        .left("region", |region| region.label.clone())
+    let mut in_file: Vec<_> = profile.regions.iter().enumerate().collect();
+    in_file.sort_by(|(_, a), (_, b)| b.total_s.total_cmp(&a.total_s));
+    let longest = limit.min(in_file.len());
+    in_file[..longest].sort_by_key(|(place, _)| *place);
+    let regions: Vec<&CallRegion> = in_file.into_iter().map(|(_, region)| region).collect();
+    let columns = TableColumns::titled("Call tree of rocprof-sys, its longest calls", &regions)
+        .left("region", |region| {
+            format!(
+                "{}{}",
+                "  ".repeat(region.depth.min(MOST_INDENTED) as usize),
+                region.label
+            )
+        })
         .right("thread", |region| {
             let thread = region.thread;
             thread.map_or("-".to_owned(), |thread| thread.to_string())
