@@ -19,19 +19,14 @@ impl StepReader<'_> {
             .filter_map(|(i, check)| Check::read(&mut self, i, check))
             .collect();
         let hints = step.hints.iter().enumerate();
-        let hints = hints
-            .map(|(i, hint)| Hint {
-                text: self.settled(&format!("hints/{i}"), &hint.text),
-                after: hint.after.clone(),
-            })
-            .collect();
+        let hints = hints.map(|(i, hint)| Hint {
+            text: self.settled(&format!("hints/{i}"), &hint.text),
+            after: hint.after.clone(),
+        });
+        let mut hints: Vec<Hint> = hints.collect();
         let kind = kind?;
-        let hints = if step.hints.is_empty() {
-            let of_kind = kind.content().hints().iter().cloned();
-            of_kind.map(|text| Hint { text, after: None }).collect()
-        } else {
-            hints
-        };
+        let of_kind = kind.content().hints().iter().cloned();
+        hints.extend(of_kind.map(|text| Hint { text, after: None }));
         let golden = self.golden(step);
         let mut read = Step {
             id: step.id.clone(),

@@ -36,10 +36,9 @@ impl StepBehavior for ProfileStep {
                 blocks.push(Block::text(format!("It shows {}.", prepared.shows)));
                 if !prepared.is_installed {
                     let text = format!(
-                        "{} is not installed here. {} Or run the command above on a machine that has it, copy the \
-                         folder here and import it.",
-                        prepared.tool.name(),
-                        prepared.tool.how_to_install()
+                        "{} is not installed here; the last hint says how to install it. Or run the command above on \
+                         a machine that has it, copy the folder here and import it.",
+                        prepared.tool.name()
                     );
                     blocks.extend([Block::Blank, Block::Text(Tone::Warning, text)]);
                     let has_sample = context.step.golden.import.is_some();
