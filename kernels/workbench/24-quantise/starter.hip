@@ -24,19 +24,19 @@ extern "C" __global__ void quantise(
     float m = 0.0f;
     for (int w = threadIdx.x; w < count; w += blockDim.x) {
         float4 f = groups[w];
-        // 1. This is the largest number. The scale needs the largest |x|.
-        m = fmaxf(m, fmaxf(fmaxf(f.x, f.y), fmaxf(f.z, f.w)));
+        m = fmaxf(m, fmaxf(fmaxf(fabsf(f.x), fabsf(f.y)),
+                           fmaxf(fabsf(f.z), fabsf(f.w))));
     }
     m = block_max(m);
     if (threadIdx.x == 0) {
         scales[blockIdx.x] = m / 127.0f;
     }
 
-    // 2. How many steps of the scale is a number of 1? What if m is 0?
+    // 1. How many steps of the scale is a number of 1? What if m is 0?
     float inverse = 1.0f;
     for (int w = threadIdx.x; w < count; w += blockDim.x) {
         float4 f = groups[w];
-        // 3. Each number in steps, rounded to the nearest.
+        // 2. Each number in steps, rounded to the nearest.
         int a = int(f.x);
         int b = int(f.y);
         int c = int(f.z);
