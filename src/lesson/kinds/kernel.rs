@@ -61,10 +61,6 @@ mod tests {
         let names: Vec<_> = names.collect();
         let first = [
             "elementwise",
-            "rope",
-            "online-softmax",
-            "swiglu",
-            "quantise",
             "coalescing",
             "wave-sum",
             "block-sum",

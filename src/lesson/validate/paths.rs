@@ -92,9 +92,9 @@ mod tests {
 
     #[test]
     fn a_path_names_what_there_is_in_order_and_fits_in_its_minutes() {
-        assert_eq!(found(&["welcome", "first-baseline"], 16), "");
+        assert_eq!(found(&["welcome", "first-baseline"], 17), "");
         insta::assert_snapshot!(listed(&[
-            (&["welcome", "first-baseline"], 15),
+            (&["welcome", "first-baseline"], 16),
             (&["nowhere"], 9),
             (&["welcome/nothing"], 9),
             (&["first-baseline", "welcome"], 99),

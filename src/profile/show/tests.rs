@@ -26,7 +26,8 @@ fn of_text(name: &str, text: &str) -> Profile {
 /// The cell in the column `title` of the first row that begins with `name`.
 fn cell(table: &TextTable, name: &str, title: &str) -> String {
     let column = table.columns.iter().position(|(name, _)| *name == title);
-    let row = table.rows.iter().find(|row| row[0].starts_with(name));
+    let mut rows = table.rows.iter();
+    let row = rows.find(|row| row[0].trim_start().starts_with(name));
     row.unwrap()[column.unwrap()].clone()
 }
 

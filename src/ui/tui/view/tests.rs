@@ -491,7 +491,7 @@ fn a_question_about_an_output_shows_what_it_asks_about_at_80x24() {
             }
         }
     }
-    assert!(asked_about >= 15);
+    assert!(asked_about >= 14);
     assert_eq!(asked_about, written, "each `of:` is asked about");
 }
 

@@ -167,10 +167,10 @@ fn after_the_first_run_the_lesson_begins_without_a_word_about_its_end() {
     let id = script.started().expect("the first run");
     script.finish(id);
     script.keys("enter");
-    assert!(script.look().contains("Step 1 of 5"), "{}", script.look());
+    assert!(script.look().contains("Step 1 of 6"), "{}", script.look());
     assert!(script.model.notice.is_none(), "{:?}", script.model.notice);
     script.keys("n");
-    assert!(script.look().contains("Step 2 of 5"), "{}", script.look());
+    assert!(script.look().contains("Step 2 of 6"), "{}", script.look());
     assert!(script.model.notice.is_none(), "{:?}", script.model.notice);
 }
 

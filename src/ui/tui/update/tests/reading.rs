@@ -85,8 +85,8 @@ fn space_pages_first_and_a_text_is_done_only_once_its_end_was_seen() {
     }
     assert!(pages >= 1, "{pages}");
     script.keys("space");
-    assert_eq!(script.step(), "which-part-changes");
-    script.keys("space space space space");
+    assert_eq!(script.step(), "triage");
+    script.keys("space space space space space space space space");
     assert_eq!(
         script.step(),
         "which-part-changes",
@@ -197,5 +197,5 @@ fn enter_reads_on_before_it_goes_on() {
     }
     assert!(pages >= 1, "{pages}");
     script.keys("enter");
-    assert_eq!(script.step(), "which-part-changes");
+    assert_eq!(script.step(), "triage");
 }
