@@ -118,9 +118,8 @@ fn last_top_level(name: &str, wanted: u8) -> Option<usize> {
 /// Returns whether the text before a function's name is a type. Names such as `my kernel` have spaces too, and no
 /// arguments.
 fn is_return_type(text: &str, has_arguments: bool) -> bool {
-    let is_type = |end: &&str| text.ends_with(*end);
-    !text.contains("operator ")
-        && (has_arguments || ["void", "::type"].iter().any(|end| is_type(&end)))
+    let is_type = ["void", "::type"].iter().any(|end| text.ends_with(end));
+    !text.contains("operator ") && (has_arguments || is_type)
 }
 
 #[cfg(test)]

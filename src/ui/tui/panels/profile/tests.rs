@@ -324,3 +324,20 @@ fn a_name_of_seven_thousand_characters_is_read_to_its_end() {
     assert!(panel.act(PanelAction::Select));
     assert!(draw(&panel).contains("share"), "Enter closes the name");
 }
+
+#[test]
+fn kernels_of_two_runs_are_listed_by_run() {
+    let panel = read_sections("rocprof-compute/analysis_text/two_paths.txt");
+    let area = Rect::new(0, 0, 120, 12);
+    let mut buffer = Buffer::empty(area);
+    panel.draw(Pane::new(area, &mut buffer, &Theme::default()));
+    let text = sheet::text(&buffer);
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let begins = |row: &[&str]| rows.iter().any(|it| it.starts_with(row));
+    assert!(begins(&["gemm", "path", "2", "100.0", "%"]), "{text}");
+    assert!(begins(&["gemm", "path", "1", "75.0", "%"]), "{text}");
+    assert!(begins(&["fill", "path", "1", "25.0", "%"]), "{text}");
+}
