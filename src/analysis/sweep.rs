@@ -10,9 +10,9 @@ use std::thread;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::runner::{FailedRun, MeasuredRun, RunFailure, RunVariant, Runner};
+use tinyllama_base::checksum::sha256_hex;
 use tinyllama_base::file::{create_private, replace};
 use tinyllama_base::untrusted;
 use tinyllama_contract::event::FailureCode;
@@ -131,14 +131,9 @@ pub fn make(
 }
 
 fn record(runner: &Runner, pieces: &[RunVariant]) -> PathBuf {
-    let mut digest = Sha256::new();
-    digest.update(env!("CARGO_PKG_VERSION"));
-    digest.update(runner.launcher.json());
-    for word in pieces.iter().flat_map(pool_key) {
-        digest.update(word);
-        digest.update([0]);
-    }
-    let name = &format!("{:x}", digest.finalize())[..16];
+    let words = pieces.iter().flat_map(pool_key).map(|word| word + "\0");
+    let program = [env!("CARGO_PKG_VERSION").to_owned(), runner.launcher.json()];
+    let name = &sha256_hex(program.into_iter().chain(words))[..16];
     runner.root.join("sweeps").join(format!("{name}.json"))
 }
 

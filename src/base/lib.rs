@@ -16,6 +16,7 @@
 pub mod named;
 
 pub mod architecture;
+pub mod checksum;
 pub mod child;
 pub mod clock;
 pub mod device_facts;

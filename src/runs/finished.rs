@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::{Line, Measurements, Metric, RunEnergy, RunRecord, Statistic, read_line};
+use tinyllama_base::checksum::hex;
 use tinyllama_base::untrusted::BoundedLines;
 use tinyllama_base::{if_there, safe_path};
 use tinyllama_contract::event::{Body, Event, FinalDocument};
@@ -86,7 +87,7 @@ impl FinishedRun {
                 see(&event);
             }
         }
-        run.sha256 = format!("{:x}", digest.finalize());
+        run.sha256 = hex(digest);
         Ok(run)
     }
 

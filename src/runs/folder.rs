@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{EVENTS, FinishedRun, Line, RunEnergy, read_line};
 
+use tinyllama_base::checksum::hex;
 use tinyllama_base::file::create_unique;
 use tinyllama_base::{create_private, create_private_file, replace, safe_path, unix_time};
 use tinyllama_contract::{Failure, Hello, Summary};
@@ -140,7 +141,7 @@ impl RunFolder {
     pub fn finish(mut self, exit: &str, energy: Option<RunEnergy>) -> Result<FinishedRun> {
         self.run.energy = energy;
         self.save(Some(exit.into()))?;
-        self.run.sha256 = format!("{:x}", self.digest.finalize());
+        self.run.sha256 = hex(self.digest);
         Ok(self.run)
     }
 

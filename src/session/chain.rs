@@ -6,8 +6,8 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
 use thiserror::Error;
+use tinyllama_base::checksum::sha256_hex;
 
 /// `previous` of the first line.
 pub const START: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -50,11 +50,7 @@ pub fn decode(line: &[u8]) -> Result<Intact<'_>, Broken> {
 }
 
 fn hash(previous: &str, record: &str) -> String {
-    let mut digest = Sha256::new();
-    digest.update(previous);
-    digest.update("\n");
-    digest.update(record);
-    format!("{:x}", digest.finalize())
+    sha256_hex([previous, "\n", record])
 }
 
 #[cfg(test)]

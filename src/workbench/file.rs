@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use sha2::{Digest as _, Sha256};
 
 use super::finding::{FindingKind, KernelFinding};
 use super::tokens::{LinePlace, Token, TokenKind, tokens};
 use crate::compiled::compiler::REPLACED_HEADERS;
+use tinyllama_base::checksum::sha256_hex;
 use tinyllama_base::untrusted;
 
 /// Most bytes of a file. A kernel is far smaller.
@@ -57,16 +57,12 @@ impl KernelFile {
 
     /// Digest that identifies the attempt.
     pub fn digest(&self) -> String {
-        format!("{:x}", Sha256::digest(self.text.as_bytes()))
+        sha256_hex([&self.text])
     }
 
-    /// A number that depends on every byte of the text.
+    /// A number that depends on every byte of the text: the first 16 digits of the digest.
     pub fn salt(&self) -> u64 {
-        let digest = Sha256::digest(self.text.as_bytes());
-        digest
-            .iter()
-            .take(8)
-            .fold(0, |salt, byte| salt << 8 | u64::from(*byte))
+        u64::from_str_radix(&self.digest()[..16], 16).unwrap_or_default()
     }
 
     pub fn line(&self, number: u32) -> Option<&str> {

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use sha2::{Digest, Sha256};
-
+use tinyllama_base::checksum::sha256_hex;
 use tinyllama_base::quantile;
 use tinyllama_contract::event::{Body, Event, Hello, Spread, Step, Summary};
 use tinyllama_contract::flags::RunSpec;
@@ -109,12 +108,11 @@ pub fn is_known(id: &str) -> bool {
 }
 
 fn checksum(tape: &Tape) -> String {
-    let mut digest = Sha256::new();
-    for (_, line) in &tape.lines {
-        digest.update(line);
-        digest.update("\n");
-    }
-    format!("{:x}", digest.finalize())
+    sha256_hex(
+        tape.lines
+            .iter()
+            .flat_map(|(_, line)| [line.as_str(), "\n"]),
+    )
 }
 
 fn recorded(run: &RunEntry, id: &str, sha256: &str) -> Option<String> {

@@ -6,11 +6,11 @@ use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
 use uzers::{get_effective_uid, get_user_by_uid};
 
 use super::Settings;
 use crate::state_folder;
+use tinyllama_base::checksum::sha256_hex;
 use tinyllama_base::errln;
 use tinyllama_base::{create_private, plain, replace, untrusted};
 use tinyllama_contract::flags::UsageError;
@@ -26,7 +26,7 @@ const MOST_BYTES: u64 = 1 << 20;
 /// Fails if the learner does not agree.
 pub(super) fn ask(path: &Path, text: &str, settings: &Settings) -> Result<(), UsageError> {
     let programs = programs(settings);
-    let sum = format!("{:x}", Sha256::digest(text));
+    let sum = sha256_hex([text]);
     if programs.is_empty() || was_shown(&sum) {
         return Ok(());
     }

@@ -4,6 +4,7 @@ use sha2::{Digest, Sha256};
 
 use super::properties::{Properties, Vendor};
 use super::{Driver, Result};
+use tinyllama_base::checksum::hex;
 
 /// Source of one module: CUDA C++ for nvrtc, HIP C++ for hiprtc, or both at once.
 ///
@@ -92,7 +93,7 @@ impl CompileRequest {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
-        format!("{:x}", hash.finalize())
+        hex(hash)
     }
 }
 
