@@ -4,6 +4,5 @@
 //! measuring use the engine (`tinyllama-engine`).
 
 mod cli;
-mod emitted;
 
 pub use cli::main;

@@ -117,15 +117,15 @@ const SAID: &[ErrorCase] = &[
         "--backend cpu",
     ),
     (
-        &[
-            "kernels",
-            "--arch=gfx942",
-            "--compile",
-            "--with=hiprtc",
-            "--budget",
-        ],
+        &["kernels", "--source=rmsnorm", "--arch=gfx1100"],
         2,
-        &["--with hiprtc", "clang"],
+        &["gfx942", "f32", "tinyllama-emit"],
+        "ROCM_PATH",
+    ),
+    (
+        &["kernels", "--source=rmsnorm_sideways", "--arch=gfx942"],
+        2,
+        &["rmsnorm_sideways", "rmsnorm_forward"],
         "ROCM_PATH",
     ),
     (
@@ -210,20 +210,11 @@ fn every_remedy_helps() {
 #[cfg(not(feature = "gpu"))]
 #[test]
 fn a_build_without_gpus_names_the_flag_for_what_it_lacks() {
-    for arguments in [
-        &["--source=swiglu", "--arch=gfx942"][..],
-        &["--isa=swiglu", "--arch=gfx942"],
-        &["--arch=gfx942", "--compile"],
-        &["--arch=gfx942", "--compile", "--with=hiprtc"],
-        &["--arch=gfx942", "--code-objects=objects"],
-        &["--bench"],
-    ] {
-        let output = run(&[&["kernels"], arguments].concat());
-        let message = stderr(&output);
-        assert_eq!(output.status.code(), Some(3), "{arguments:?}: {message}");
-        let named = ["--features vulkan", "rocm", "cuda"].map(|flag| message.contains(flag));
-        assert_eq!(named, [true; 3], "{arguments:?}: {message}");
-    }
+    let output = run(&["kernels", "--bench"]);
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{message}");
+    let named = ["--features vulkan", "rocm", "cuda"].map(|flag| message.contains(flag));
+    assert_eq!(named, [true; 3], "{message}");
     let recorded = run(&["kernels", "--arch=all"]);
     assert_eq!(recorded.status.code(), Some(0), "{}", stderr(&recorded));
     for name in ["gfx90a", "gfx942", "gfx1100", "v4_attention"] {
@@ -232,6 +223,28 @@ fn a_build_without_gpus_names_the_flag_for_what_it_lacks() {
     let through_vulkan = run(&["run", "v1", "--backend=vulkan"]);
     assert_eq!(through_vulkan.status.code(), Some(3));
     assert!(stderr(&through_vulkan).contains("--features vulkan"));
+}
+
+/// The order of launches and the header of each are those that `tools/emit` recorded.
+#[test]
+fn recorded_sources_are_printed_by_operation_and_by_kernel() {
+    let printed = |name: &str| {
+        let output = run(&["kernels", "--source", name, "--arch=gfx942"]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let (operation, kernel) = (printed("rmsnorm"), printed("column_sums"));
+    let headers: Vec<&str> = operation
+        .lines()
+        .filter_map(|line| line.strip_prefix("// ")?.split_once(" in f32, "))
+        .map(|(kernel, _)| kernel)
+        .collect();
+    assert_eq!(
+        headers,
+        ["rmsnorm_forward", "rmsnorm_backward", "column_sums"]
+    );
+    assert!(operation.ends_with(&kernel));
+    assert!(kernel.contains("__global__ void"), "{kernel}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tests the built-in course and a learner's actions in it. (The crate `tests/course-walk` walks through it with correct
+//! Tests the built-in course and a learner's actions in it. (The crate `tools/course-walk` walks through it with correct
 //! answers.)
 
 use std::collections::BTreeMap;

@@ -27,8 +27,6 @@ pub mod bench;
 pub mod binding;
 pub mod check;
 pub mod host;
-#[cfg(feature = "gpu")]
-pub mod source;
 pub mod tunables;
 
 pub mod adamw;

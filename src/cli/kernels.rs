@@ -15,12 +15,12 @@ use super::Exit;
 use super::analysis::AnalysisPage;
 use super::kernels_arch::{self, ArchArgs, KernelSelection};
 use super::print_result::{print_json, print_page, print_prose};
-use crate::emitted;
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::{Share, percent};
 use tinyllama_contract::ElementType;
 use tinyllama_contract::flags::Dtype;
 use tinyllama_contract::flags::UsageError;
+use tinyllama_contract::targets::v4;
 use tinyllama_engine::device::{
     self, BackendChoice, CacheSettings, DeviceError, OpenDevice, Tuning,
 };
@@ -108,7 +108,7 @@ pub fn run(args: &KernelsArgs) -> Result<Exit> {
     if args.compiled.arch.is_some() {
         let mut operations: Vec<&'static str> = kernels.iter().map(|kernel| kernel.name).collect();
         if args.names.is_empty() {
-            operations.push(emitted::V4);
+            operations.push(v4::TARGET.name);
         }
         let selection = KernelSelection {
             operations: &operations,

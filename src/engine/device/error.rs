@@ -129,7 +129,7 @@ impl DeviceError {
             }
             DeviceError::NeedsGpu { .. } => {
                 "Name a GPU's backend with --backend. Without one, `kernels --check` checks their forms on the CPU, and \
-                 `kernels --arch all --compile` compiles the kernels for GPUs that are not here."
+                 `kernels --arch all` shows figures recorded for GPUs that are not here."
                     .into()
             }
             DeviceError::NoCodeGenerator { .. } => {

@@ -212,6 +212,8 @@ impl fmt::Display for Target {
 
 #[cfg(test)]
 mod tests {
+    use tinyllama_engine::device::check_architecture;
+
     use super::*;
 
     #[test]
@@ -223,6 +225,19 @@ mod tests {
             ("sm_90", 32),
         ] {
             assert_eq!(Target::parse(name).unwrap().plane_size(), plane, "{name}");
+        }
+    }
+
+    /// The engine refuses by name what burn's client would refuse by a panic.
+    #[test]
+    fn burn_knows_the_wave_size_of_what_the_engine_lists_and_of_nothing_else() {
+        for arch in ["gfx803", "gfx900", "gfx906", "gfx90c", "gfx950", "gfx1250"]
+            .into_iter()
+            .chain(["gfx908", "gfx90a", "gfx940", "gfx942", "gfx1010", "gfx1012"])
+            .chain(["gfx1030", "gfx1036", "gfx1100", "gfx1151", "gfx1201"])
+        {
+            let listed = check_architecture("AMD Instinct", arch).is_ok();
+            assert_eq!(Target::hip(arch).is_ok(), listed, "{arch}");
         }
     }
 

@@ -3,26 +3,26 @@
 use std::path::Path;
 
 use anyhow::Result;
+#[cfg(feature = "rocm")]
 use tinyllama_base::errln;
-use tinyllama_base::terminal::Stdout;
-use tinyllama_kernels::source::Target;
 
-use super::super::KernelSelection;
-use crate::cli::Exit;
+use crate::selection::KernelSelection;
+use crate::source::Target;
 
 /// Writes `FOLDER/ARCHITECTURE/DTYPE/ENTRY.co`, an ELF image each, for one of each selected kernel and size.
 ///
 /// # Errors
 /// If a kernel cannot be lowered, the folder cannot be written, or the build has no LLVM.
 #[cfg(feature = "rocm")]
-pub fn write(targets: &[Target], folder: &Path, selection: &KernelSelection<'_>) -> Result<Exit> {
+pub fn write(targets: &[Target], folder: &Path, selection: &KernelSelection) -> Result<()> {
     use anyhow::Context as _;
     use std::collections::BTreeSet;
     use std::fs;
     use std::io::{self, Write as _};
-    use tinyllama_kernels::source::variants;
+    use tinyllama_base::terminal::Stdout;
+    use tinyllama_contract::model::kernels::{TYPICAL, preset_sizes};
 
-    use tinyllama_engine::model::kernels::{TYPICAL, preset_sizes};
+    use crate::source::variants;
 
     // Launches of one kernel that differ only in numbers share a code object.
     let mut written = BTreeSet::new();
@@ -45,14 +45,15 @@ pub fn write(targets: &[Target], folder: &Path, selection: &KernelSelection<'_>)
     }
     let (count, folder) = (written.len(), folder.display());
     writeln!(Stdout, "{count} code objects in {folder}")?;
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 #[cfg(not(feature = "rocm"))]
-pub fn write(_: &[Target], _: &Path, _: &KernelSelection<'_>) -> Result<Exit> {
+pub fn write(_: &[Target], _: &Path, _: &KernelSelection) -> Result<()> {
     use tinyllama_contract::flags::UsageError;
     Err(UsageError(
-        "--code-objects: this build has no LLVM for it; build with --features rocm, or use --source for the C++".into(),
+        "this build has no LLVM for it; build with --features rocm, or print the C++ with `source`"
+            .into(),
     )
     .into())
 }

@@ -4,18 +4,18 @@ use std::collections::{HashMap, HashSet};
 
 use clap::ValueEnum;
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
 use thiserror::Error;
+use tinyllama_base::checksum::sha256_hex;
 use tinyllama_contract::model::Preset;
 use tinyllama_contract::model::kernels::{TYPICAL, preset_sizes};
 use tinyllama_engine::device::driver::{GemmPrecision, Properties};
 use tinyllama_engine::targets::v4::{self, OfflineKernel};
-use tinyllama_kernels::source::{SourceError, SourceLaunch, Target, variants};
 use tinyllama_workbench::compiled::assembly::{self, AssemblyError};
 use tinyllama_workbench::compiled::compiler::{Compiler, CompilerError, HAND_WRITTEN};
 use tinyllama_workbench::compiled::facts::KernelFacts;
 
-use super::V4;
+use crate::selection::V4;
+use crate::source::{SourceError, SourceLaunch, Target, variants};
 
 #[derive(Debug, Error)]
 pub enum CompileError {
@@ -173,16 +173,15 @@ fn row(
     })
 }
 
-/// Identifies a launch's source by a digest. The entry's name ends in a number that differs between builds, so the
-/// kernel's name replaces it first.
+/// Identifies a launch's source by the SHA-256 of its normalized text, in hexadecimal.
 pub fn fingerprint(launch: &SourceLaunch) -> String {
-    digest(&launch.source.replace(&launch.entry, &launch.kernel))
+    sha256_hex([normalized(launch)])
 }
 
-/// Returns the SHA-256 of a source in hexadecimal. Variables are numbered anew, because the generator's numbers vary
-/// between runs.
-fn digest(source: &str) -> String {
-    format!("{:x}", Sha256::digest(renumbered(source)))
+/// Returns a launch's source without what differs between builds and runs. The entry's name ends in a number, so the
+/// kernel's name replaces it. Variables are numbered anew.
+pub fn normalized(launch: &SourceLaunch) -> String {
+    renumbered(&launch.source.replace(&launch.entry, &launch.kernel))
 }
 
 /// Renumbers every `v` variable and number of `source` from 0, in order of appearance.
@@ -221,13 +220,12 @@ mod tests {
     #[test]
     fn numbers_of_variables_do_not_matter_and_everything_else_does() {
         let (a, b) = ("v7[0] = v12 + v7; vec2 v7_", "v3[0] = v99 + v3; vec2 v7_");
-        assert_eq!(digest(a), digest(b));
-        assert_ne!(digest(a), digest("v7[0] = v12 + v12; vec2 v7_"));
-        assert_ne!(digest(a), digest("v7[1] = v12 + v7; vec2 v7_"));
+        assert_eq!(renumbered(a), renumbered(b));
+        assert_ne!(renumbered(a), renumbered("v7[0] = v12 + v12; vec2 v7_"));
+        assert_ne!(renumbered(a), renumbered("v7[1] = v12 + v7; vec2 v7_"));
     }
 
-    /// The recorded table has to describe the current kernels. If it does not, write it anew: `tinyllama-tutor kernels
-    /// --arch gfx90a,gfx942,gfx1100,gfx1151,gfx1200,gfx1201 --compile --record assets/kernel-resources.json`.
+    /// The recorded table has to describe the current kernels. If it does not, `record` writes it again.
     #[test]
     fn the_recorded_table_is_current() {
         let recorded = recorded().unwrap();

@@ -11,11 +11,11 @@ use std::sync::{
 use cubecl::{prelude::*, server::Handle};
 use cubecl_core::{device::DeviceId, environment::stream::StreamId};
 use cubecl_runtime::memory_management::ManagedMemoryId;
+use tinyllama_kernels::KernelError;
 
 #[cfg(feature = "rocm")]
 use super::CodeObject;
 use super::{SourceArgument, SourceError, SourceLaunch, Target};
-use crate::KernelError;
 use server::RecordingServer;
 
 /// Device type of recorders in cubecl's registry; no runtime uses it.
@@ -182,35 +182,71 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use tinyllama_kernel_catalog::swiglu::SwigluShape;
+    use cubecl::ir::{ElemType, FloatKind};
+    use tinyllama_kernel_catalog::StepSizes;
+    use tinyllama_kernels::{BufferContent, BufferSource, CODE};
 
     use super::*;
-    use crate::launch::{F32, cube_block};
     use crate::source::InfoPassing;
-    use crate::swiglu;
 
-    const SHAPE: SwigluShape = SwigluShape {
-        rows: 3,
+    const SIZES: StepSizes = StepSizes {
+        batch: 1,
+        sequence: 3,
         hidden: 64,
+        layers: 1,
+        heads: 1,
+        key_heads: 1,
+        ffn: 64,
+        vocabulary: 64,
     };
 
-    fn forward(device: &Offline, gate_up: Handle, y: &Handle) -> Result<(), KernelError> {
-        let block = cube_block("swiglu", device.client(), None);
-        swiglu::forward(device.client(), &[gate_up], y, SHAPE, F32, &block)
+    /// Hands out buffers whose first `unused` bytes, or whose last `missing` bytes, are left out.
+    struct Cut<'a> {
+        device: &'a Offline,
+        unused: usize,
+        missing: usize,
     }
 
-    fn packed(target: &str, first: usize) -> Result<Vec<SourceLaunch>, SourceError> {
+    impl BufferSource for Cut<'_> {
+        fn client(&self) -> &Client {
+            self.device.client()
+        }
+
+        fn buffer(
+            &mut self,
+            name: &str,
+            elements: usize,
+            dtype: ElemType,
+            _: BufferContent<'_>,
+        ) -> Handle {
+            let bytes = self.unused + elements * dtype.size() - self.missing;
+            let whole = self.device.buffer(name, bytes);
+            whole.offset_start(self.unused as u64)
+        }
+    }
+
+    fn swiglu(
+        target: &str,
+        unused: usize,
+        missing: usize,
+    ) -> Result<Vec<SourceLaunch>, SourceError> {
         record(&Target::parse(target)?, |device| {
-            let whole = device.buffer("gate_up", (first + 2 * 3 * 64) * 4);
-            let y = device.buffer("y", 3 * 64 * 4);
-            forward(device, whole.offset_start(first as u64 * 4), &y)
+            let mut buffers = Cut {
+                device,
+                unused,
+                missing,
+            };
+            let code = CODE.iter().find(|code| code.kernel.name == "swiglu");
+            let dtype = ElemType::Float(FloatKind::F32);
+            let launch = (code.unwrap().workload)(&mut buffers, &SIZES, dtype, None);
+            launch("forward")
         })
     }
 
     /// A buffer bound for two parameters is one argument, offsets are kept, and the scalars come last.
     #[test]
     fn arguments_are_those_a_driver_passes() {
-        let launches = packed("gfx90a", 16).unwrap();
+        let launches = swiglu("gfx90a", 64, 0).unwrap();
         let [launch] = &launches[..] else {
             panic!("one launch, not {}", launches.len());
         };
@@ -233,7 +269,7 @@ mod tests {
             *y,
             SourceArgument::Buffer {
                 name: "y".into(),
-                offset: 0
+                offset: 64
             }
         );
         let SourceArgument::Info {
@@ -252,12 +288,7 @@ mod tests {
 
     #[test]
     fn a_refused_launch_leaves_nothing_behind() {
-        let target = Target::hip("gfx90a").unwrap();
-        let error = record(&target, |device| {
-            let small = device.buffer("small", 4);
-            forward(device, small.clone(), &small)
-        })
-        .unwrap_err();
+        let error = swiglu("gfx90a", 0, 4).unwrap_err();
         assert!(
             matches!(
                 error,
@@ -265,7 +296,7 @@ mod tests {
             ),
             "{error}"
         );
-        assert_eq!(packed("gfx90a", 0).unwrap().len(), 1);
+        assert_eq!(swiglu("gfx90a", 0, 0).unwrap().len(), 1);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Emits the kernels as HIP or CUDA C++, without a GPU, a driver or LLVM.
 //!
-//! A launch function of this crate takes a client and launches kernels on it. Here the client's device does not
+//! A launch function of `tinyllama-kernels` takes a client and launches kernels on it. Here the client's device does not
 //! exist. It reports the properties of an architecture ([`Target`]), compiles launches to C++ text and records them
 //! instead of running them. So nothing is described twice: the real launch functions choose block sizes, vector
 //! widths, grid and arguments for that architecture and shape.

@@ -1,7 +1,6 @@
 use cubecl::CompilationError;
 use thiserror::Error;
-
-use crate::KernelError;
+use tinyllama_kernels::KernelError;
 
 /// The reason why there is no source.
 #[derive(Debug, Error)]

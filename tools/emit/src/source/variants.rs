@@ -4,12 +4,11 @@
 use cubecl::ir::{ElemType, FloatKind};
 use cubecl::{prelude::Client, server::Handle};
 use tinyllama_kernel_catalog::{KernelDescriptor, StepSizes};
+use tinyllama_kernels::{BufferContent, BufferSource, CODE, KernelCode, KernelError};
 
 #[cfg(feature = "rocm")]
 use super::{CodeObject, record_code_objects};
 use super::{Offline, SourceError, SourceLaunch, Target, record};
-use crate::workload::{BufferContent, BufferSource, KernelCode};
-use crate::{CODE, KernelError};
 
 /// A kernel with everything that is fixed when it is compiled.
 pub struct KernelVariant {

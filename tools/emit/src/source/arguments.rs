@@ -3,7 +3,7 @@
 /// One launch: its source, its size and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLaunch {
-    /// The kernel's name in this crate, such as `rmsnorm_forward`.
+    /// The kernel's name in `tinyllama-kernels`, such as `rmsnorm_forward`.
     pub kernel: String,
     /// The `extern "C"` function in `source`.
     pub entry: String,

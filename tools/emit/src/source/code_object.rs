@@ -12,7 +12,7 @@ use super::error::compilation_message;
 /// A kernel as an ELF image that AMD's driver can load.
 #[derive(Clone, Debug)]
 pub struct CodeObject {
-    /// The kernel function's name in this crate, such as `rmsnorm_forward`.
+    /// The kernel function's name in `tinyllama-kernels`, such as `rmsnorm_forward`.
     pub kernel: String,
     /// Its symbol in the image.
     pub entry: String,

@@ -6,9 +6,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use serde::Serialize;
 use tinyllama_base::architecture;
-use tinyllama_base::errln;
+use tinyllama_base::terminal::Stdout;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_contract::model::Preset;
 use tinyllama_contract::model::kernels::TYPICAL;
@@ -16,16 +15,14 @@ use tinyllama_engine::device::driver::{
     self, CompileRequest, DriverError, GemmPrecision, Properties, RuntimeCompiler, Vendor,
 };
 use tinyllama_engine::targets::v4;
-use tinyllama_kernels::source::Target;
+use tinyllama_learner_kernels::gpu;
 use tinyllama_workbench::exercise::{Exercise, exercises};
 use tinyllama_workbench::file::KernelFile;
 use tinyllama_workbench::source::SOURCE;
 
-use super::super::KernelSelection;
-use crate::cli::Exit;
-use crate::cli::print_result::print_document;
-use crate::emitted::{V4, candidates};
-use tinyllama_learner_kernels::gpu;
+use crate::candidates;
+use crate::selection::{KernelSelection, V4};
+use crate::source::Target;
 
 /// The architectures that `all` means: every one from CDNA 2 and RDNA 3 on that the program has facts about.
 const ARCHITECTURES: [&str; 7] = [
@@ -41,7 +38,6 @@ struct ModuleSource {
     source: driver::SourceCode,
 }
 
-#[derive(Serialize)]
 struct CompiledModule {
     architecture: String,
     compiler: String,
@@ -50,7 +46,6 @@ struct CompiledModule {
     refused: Vec<CompileRefusal>,
 }
 
-#[derive(Serialize)]
 struct CompileRefusal {
     kernel: String,
     log: String,
@@ -59,31 +54,24 @@ struct CompileRefusal {
 /// Compiles the modules for a device of each architecture in `named`: those of typical sizes, or all.
 ///
 /// # Errors
-/// If an architecture is unknown, or there is no compiler. The result and the exit status contain the compiler's
-/// refusals.
-pub fn compile(named: &str, all: bool, selection: &KernelSelection<'_>) -> Result<Exit> {
+/// If an architecture is unknown, or there is no compiler. What the compiler refuses is printed, and makes the result false.
+pub fn compile(named: &str, all: bool, selection: &KernelSelection) -> Result<bool> {
     let architectures: Vec<&str> = match named {
         "all" => ARCHITECTURES.to_vec(),
         named => named.split(',').map(str::trim).collect(),
     };
-    let mut compiled = vec![];
+    let mut passed = true;
     for architecture in architectures {
         let mut properties = offline(architecture)?;
-        match compiler(&mut properties) {
-            Ok(compiler) => compiled.push(compile_for(&compiler, &properties, all, selection)?),
-            Err(error) => {
-                errln!("error: {error}\n{}", error.remedy());
-                return Ok(Exit::Environment);
-            }
-        }
+        let compiler = compiler(&mut properties).map_err(|error| {
+            let remedy = error.remedy();
+            anyhow::Error::new(error).context(remedy)
+        })?;
+        let compiled = compile_for(&compiler, &properties, all, selection)?;
+        passed &= compiled.refused.is_empty();
+        print(&mut Stdout, &compiled)?;
     }
-    print_document(selection.json, &compiled, |out| {
-        compiled
-            .iter()
-            .try_for_each(|compiled| print(out, compiled))
-    })?;
-    let refused = compiled.iter().any(|compiled| !compiled.refused.is_empty());
-    Ok(Exit::from_passed(!refused))
+    Ok(passed)
 }
 
 fn print(out: &mut impl Write, compiled: &CompiledModule) -> io::Result<()> {
@@ -135,7 +123,7 @@ fn compile_for(
     compiler: &RuntimeCompiler,
     properties: &Properties,
     all: bool,
-    selection: &KernelSelection<'_>,
+    selection: &KernelSelection,
 ) -> Result<CompiledModule> {
     let started = Instant::now();
     let modules = modules(properties, all, selection)?;
@@ -171,7 +159,7 @@ fn compile_for(
 fn modules(
     properties: &Properties,
     all: bool,
-    selection: &KernelSelection<'_>,
+    selection: &KernelSelection,
 ) -> Result<Vec<ModuleSource>> {
     let mut modules = vec![];
     if let Ok(target) = Target::hip(&properties.arch) {
@@ -183,7 +171,7 @@ fn modules(
             source: driver::SourceCode::new(one.launch.kernel, one.launch.source),
         }));
     }
-    if selection.operations.contains(&V4) {
+    if selection.has_operation(V4) {
         modules.extend(v4_modules(properties, all, selection));
         modules.extend(solutions()?);
     }
@@ -196,7 +184,7 @@ fn modules(
 fn v4_modules(
     properties: &Properties,
     all: bool,
-    selection: &KernelSelection<'_>,
+    selection: &KernelSelection,
 ) -> Vec<ModuleSource> {
     let mut modules = vec![];
     let presets = Preset::value_variants().iter();
