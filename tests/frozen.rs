@@ -1,7 +1,7 @@
-//! Tests outputs that programs and classes rely on against stored copies: every `--json` document, the events of a
-//! run, and the emitted kernel sources. Values that differ between runs (times, memory, paths, dates) are masked.
+//! Tests outputs that programs and classes rely on against stored copies: every `--json` document, and the events of
+//! a run. Values that differ between runs (times, memory, paths, dates) are masked.
 //!
-//! For an intended change, run `UPDATE_FROZEN=1 cargo test --test frozen` and read the diff.
+//! For an intended change, run `tools/generate frozen` and read the diff.
 
 mod common;
 
@@ -11,7 +11,6 @@ use std::process::Output;
 
 use common::{SMALL, stderr, stdout, tutor, without_program};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 /// Keys with times, places, durations or amounts of memory. A null value stays visible.
 const VOLATILE: &[&str] = &[
@@ -187,7 +186,7 @@ fn place(name: &str) -> PathBuf {
 /// Compares `text` with the stored copy `name`.
 fn frozen(name: &str, text: &str) {
     let path = place(name);
-    if std::env::var_os("UPDATE_FROZEN").is_some() {
+    if std::env::var_os("UPDATE_GENERATED").is_some() {
         std::fs::write(&path, text).expect("written");
         return;
     }
@@ -346,64 +345,4 @@ fn analyses_of_a_device_of_known_times() {
             &Home::new().printed(arguments, true),
         );
     }
-}
-
-/// Removes the eight hexadecimal digits at the end of names such as `rope_f_f32_16fb9352`.
-fn without_fingerprints(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    for word in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
-        let end = word
-            .trim_end_matches(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-            .len();
-        let (name, rest) = word.split_at(end);
-        kept.push_str(match name.rsplit_once('_') {
-            Some((name, digits))
-                if digits.len() == 8 && digits.bytes().all(|b| b.is_ascii_hexdigit()) =>
-            {
-                name
-            }
-            _ => name,
-        });
-        kept.push_str(rest);
-    }
-    kept
-}
-
-#[test]
-#[cfg_attr(
-    not(feature = "gpu"),
-    ignore = "the build has no code generator for GPUs"
-)]
-fn sources_of_every_kernel() {
-    let home = Home::new();
-    let listed: Value = serde_json::from_str(&stdout(&home.run(&["kernels", "--json"], false)))
-        .expect("a document");
-    let mut text = String::new();
-    let names = listed["kernels"]
-        .as_array()
-        .or(listed.as_array())
-        .expect("a list")
-        .iter();
-    for name in names.filter_map(|kernel| kernel["name"].as_str()) {
-        for architecture in ["gfx90a", "gfx942", "gfx1100", "sm_90"] {
-            let output = home.run(
-                &["kernels", "--source", name, "--arch", architecture],
-                false,
-            );
-            // The emitter numbers some variables in varying order. A kernel's name ends in a number that depends on
-            // the compiler's settings.
-            let source = without_fingerprints(&stdout(&output))
-                .replace(|character: char| character.is_ascii_digit(), "");
-            let mut words: Vec<&str> = source.split_whitespace().collect();
-            words.sort_unstable();
-            let digest = Sha256::digest(words.concat());
-            writeln!(
-                text,
-                "{name} {architecture} {} bytes {digest:x}",
-                output.stdout.len()
-            )
-            .expect("a string");
-        }
-    }
-    frozen("kernel-sources.txt", &text);
 }

@@ -360,13 +360,13 @@ fn the_schema_files_are_those_of_the_program() {
     ] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("assets/{name}.schema.json"));
         let generated = serde_json::to_string_pretty(&schema).unwrap() + "\n";
-        if std::env::var_os("UPDATE_SCHEMAS").is_some() {
+        if std::env::var_os("UPDATE_GENERATED").is_some() {
             fs::write(&path, &generated).unwrap();
         }
         let written = fs::read_to_string(&path).unwrap_or_default();
         assert!(
             written == generated,
-            "{} is out of date: run the tests with UPDATE_SCHEMAS=1",
+            "{} is out of date: run tools/generate schemas",
             path.display()
         );
     }

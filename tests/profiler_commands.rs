@@ -297,7 +297,7 @@ fn a_command_says_which_version_it_is_written_for() {
     assert!(!says(&found, "Written for"), "{:?}", found.notes);
 }
 
-const BEGIN: &str = "<!-- commands: UPDATE_FROZEN=1 cargo test --test profiler_commands -->\n";
+const BEGIN: &str = "<!-- commands: tools/generate tables -->\n";
 const END: &str = "<!-- end of commands -->";
 
 /// Consecutive versions with the same flags share a line.
@@ -350,15 +350,18 @@ fn flags_of(line: &CommandLine) -> String {
 }
 
 #[test]
-fn the_page_shows_what_is_filled_in() {
+fn the_generated_table_shows_what_is_filled_in() {
     let path = root().join("docs/guide/profilers.md");
     let page = fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(BEGIN).expect("the beginning of the table");
     let (shown, after) = rest.split_once(END).expect("the end of the table");
     let table = table();
-    if std::env::var_os("UPDATE_FROZEN").is_some() {
+    if std::env::var_os("UPDATE_GENERATED").is_some() {
         fs::write(&path, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
     } else {
-        assert_eq!(shown, table, "docs/guide/profilers.md is out of date");
+        assert_eq!(
+            shown, table,
+            "docs/guide/profilers.md is out of date: run tools/generate tables"
+        );
     }
 }

@@ -1,6 +1,5 @@
 //! Pictures of real screens for the README and the documents. The program draws them, and the tests compare them with
-//! the stored files, so no picture is outdated. `UPDATE_SCREENS=1 cargo test --workspace --lib pictures` draws them
-//! anew.
+//! the stored files, so no picture is outdated. `tools/generate screens` draws them anew.
 
 use std::fs;
 use std::path::Path;
@@ -68,7 +67,7 @@ fn picture((columns, rows): (u16, u16), keys: Option<&str>, title: &str) -> Stri
 #[test]
 fn pictures_of_screens_show_what_is_so() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/screens");
-    let updates = std::env::var_os("UPDATE_SCREENS").is_some();
+    let updates = std::env::var_os("UPDATE_GENERATED").is_some();
     let mut stale = Vec::new();
     for (name, title, size, keys) in SCREENS {
         let drawn = picture(size, keys, title);
@@ -83,6 +82,6 @@ fn pictures_of_screens_show_what_is_so() {
     }
     assert!(
         stale.is_empty(),
-        "{stale:?} show what is no longer so; look at `UPDATE_SCREENS=1 cargo test --workspace --lib pictures`"
+        "{stale:?} show what is no longer so; run tools/generate screens"
     );
 }
