@@ -76,7 +76,7 @@ mod cube {
     use crate::binding::cube::{
         CubeBackend, CubeTensor, check, element, empty, into_contiguous, matrix,
     };
-    use crate::cross_entropy::{self, CrossEntropyTypes, NAME, RowOutput};
+    use crate::cross_entropy::{self, CrossEntropyTypes, NAME};
     use crate::team::team_block;
 
     impl CrossEntropy for CubeBackend {
@@ -86,11 +86,7 @@ mod cube {
             let losses = empty(&logits, [rows], DType::F32);
             let loss = empty(&logits, [1], DType::F32);
             let gradient = empty(&logits, [rows, classes], logits.dtype);
-            let output = RowOutput::Gradient {
-                to: Some(&gradient.handle),
-                scale: 1.0 / rows as f32,
-            };
-            let buffers = [&logits, &targets, &losses].map(|tensor| &tensor.handle);
+            let buffers = [&logits, &targets, &losses, &gradient].map(|tensor| &tensor.handle);
             let dtypes = CrossEntropyTypes {
                 logits: element(&logits),
                 targets: element(&targets),
@@ -98,8 +94,9 @@ mod cube {
             let client = &logits.client;
             let block = team_block(NAME, client, classes, None);
             let shape = CrossEntropyShape { rows, classes };
+            let scale = 1.0 / rows as f32;
             check(cross_entropy::rows(
-                client, buffers, output, shape, dtypes, &block,
+                client, buffers, scale, shape, dtypes, &block,
             ));
             check(cross_entropy::mean(
                 client,

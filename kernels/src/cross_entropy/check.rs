@@ -8,7 +8,7 @@ use tinyllama_kernel_catalog::cross_entropy::{
 };
 
 use super::NAME;
-use super::launch::{RowOutput, rows};
+use super::launch::rows;
 use super::workload::{CrossEntropyTypes, launcher};
 use crate::{
     KernelError,
@@ -60,23 +60,14 @@ fn check_case(
     let scale = 1.0 / rows as f64;
     let logits = trial.values("logits").to_vec();
     let targets = trial.indices("targets");
-    let (losses, log_sums) = reference_forward(&logits, &targets, classes);
+    let (losses, _) = reference_forward(&logits, &targets, classes);
     let gradient = reference_backward(&logits, &targets, classes, scale);
-    let upstream = trial.values("upstream")[0];
-    let pulled = reference_backward(&logits, &targets, classes, upstream * scale);
 
     launch("both")?;
-    trial.compare_as("fused losses", "losses", &losses)?;
-    trial.compare_as("fused gradient", "gradient", &gradient)?;
-    launch("loss only")?;
     launch("mean")?;
-    launch("gradient only")?;
     trial.compare("losses", &losses)?;
-    trial.compare("log_sums", &log_sums)?;
+    trial.compare("gradient", &gradient)?;
     trial.compare_as("mean loss", "mean", &[losses.iter().sum::<f64>() * scale])?;
-    trial.compare("gradient", &pulled)?;
-    launch("in place")?;
-    trial.compare_as("fused gradient in place", "logits", &gradient)?;
     check_strange_target(&mut trial, client, shape, dtype, block)?;
     Ok(trial.finish())
 }
@@ -96,16 +87,12 @@ fn check_strange_target(
     let targets = trial.buffer("targets", shape.rows, INDEX, BufferContent::Given(&targets));
     let losses = trial.output("losses", shape.rows, F32);
     let gradient = trial.output("gradient", elements, dtype);
-    let output = RowOutput::Gradient {
-        to: Some(&gradient),
-        scale: 1.0,
-    };
     let dtypes = CrossEntropyTypes {
         logits: dtype,
         targets: INDEX,
     };
-    let buffers = [&logits, &targets, &losses];
-    rows(client, buffers, output, shape, dtypes, &block)?;
+    let buffers = [&logits, &targets, &losses, &gradient];
+    rows(client, buffers, 1.0, shape, dtypes, &block)?;
     let losses = trial.read("losses", shape.rows)?;
     let gradient = trial.read("gradient", elements)?;
     let holds = |values: &[f64], row: usize| {

@@ -4,27 +4,24 @@ use cubecl::{ir::ElemType, prelude::*};
 
 use crate::team::{Team, load_row_inside, store_row, team_max, team_sum, vector_sum};
 
-/// One team handles a row: its loss and, with `fused`, `scale` times its gradient; otherwise its log-sum-exp.
+/// One team handles a row: its loss, and `scale` times its gradient.
 #[cube(launch_unchecked)]
 pub fn cross_entropy_rows<F: Float, I: Int, N: Size>(
     logits: &[Vector<F, N>],
     targets: &[I],
     losses: &mut [f32],
-    log_sums: &mut [f32],
     gradient: &mut [Vector<F, N>],
     rows: u32,
     scale: f32,
     #[comptime] vectors: usize,
     #[comptime] team: Team,
-    #[comptime] fused: bool,
     #[define(F)] _dtype: ElemType,
     #[define(I)] _target_dtype: ElemType,
 ) {
     let steps = comptime!(vectors.div_ceil(team.units));
     let row = CUBE_POS * team.rows + UNIT_POS_Y as usize;
     let inside = row < rows as usize;
-    // Teams past the end hold zeros, so that all reach the reductions, and write nothing. They must not read the last
-    // row instead, because its team may be overwriting it.
+    // Teams past the end hold zeros, so that all reach the reductions, and write nothing.
     let read = min(row, rows as usize - 1);
     let start = read * vectors;
     let target = u32::cast_from(targets[read]) as usize;
@@ -44,51 +41,18 @@ pub fn cross_entropy_rows<F: Float, I: Int, N: Size>(
             vectors,
             team.units,
         );
-        if comptime!(!fused) && UNIT_POS_X == 0 {
-            log_sums[row] = largest + sum.ln();
-        }
     }
-    if comptime!(fused) {
-        let mut slope = Array::<Vector<f32, N>>::new(steps);
-        #[unroll]
-        for step in 0..steps {
-            let first = (UNIT_POS_X as usize + comptime!(step * team.units)) * N::value();
-            let exponentials = (values[step] - Vector::new(largest)).exp();
-            let softmax = exponentials / Vector::new(sum);
-            slope[step] = vector_slope::<N>(softmax, first, target, scale, vectors);
-        }
-        if inside {
-            store_row::<F, N>(&slope, gradient, start, vectors, team.units);
-        }
+    let mut slope = Array::<Vector<f32, N>>::new(steps);
+    #[unroll]
+    for step in 0..steps {
+        let first = (UNIT_POS_X as usize + comptime!(step * team.units)) * N::value();
+        let exponentials = (values[step] - Vector::new(largest)).exp();
+        let softmax = exponentials / Vector::new(sum);
+        slope[step] = vector_slope::<N>(softmax, first, target, scale, vectors);
     }
-}
-
-/// Each unit handles a vector: the gradient from log-sum-exps, times `scale` and the single number in `upstream`.
-#[cube(launch_unchecked)]
-pub fn cross_entropy_backward<F: Float, I: Int, N: Size>(
-    logits: &[Vector<F, N>],
-    targets: &[I],
-    log_sums: &[f32],
-    upstream: &[f32],
-    gradient: &mut [Vector<F, N>],
-    count: u32,
-    scale: f32,
-    #[comptime] vectors: usize,
-    #[define(F)] _dtype: ElemType,
-    #[define(I)] _target_dtype: ElemType,
-) {
-    let unit = ABSOLUTE_POS;
-    if unit >= count as usize {
-        terminate!();
+    if inside {
+        store_row::<F, N>(&slope, gradient, start, vectors, team.units);
     }
-    let row = unit / vectors;
-    let first = unit % vectors * N::value();
-    let target = u32::cast_from(targets[row]) as usize;
-    let values = Vector::<f32, N>::cast_from(logits[unit]);
-    let scale = scale * upstream[0];
-    let softmax = (values - Vector::new(log_sums[row])).exp();
-    let slope = vector_slope::<N>(softmax, first, target, scale, vectors);
-    gradient[unit] = Vector::cast_from(slope);
 }
 
 /// Computes the mean of `values` in one cube; each unit adds every `units`-th value.

@@ -10,25 +10,16 @@ use super::kernels;
 use super::workload::CrossEntropyTypes;
 use crate::{
     KernelError,
-    launch::{CheckedBuffer, F32, check_shape, cube_count, default_units, linear, vector_size},
+    launch::{CheckedBuffer, F32, check_shape, cube_count, vector_size},
     team::{Team, default_team},
 };
 
-/// The output of [`rows`] in addition to the losses.
-pub enum RowOutput<'a> {
-    /// f32 `[rows]`, for [`backward`].
-    LogSums(&'a Handle),
-    /// The gradient of `scale · Σ loss`, written over the logits if `to` is `None`. For the mean of the losses, `scale`
-    /// is 1 / rows.
-    Gradient { to: Option<&'a Handle>, scale: f32 },
-}
-
-/// Computes the loss of every row, and its log-sum-exp or its gradient, in one launch. `logits` is `[rows, classes]`,
-/// `targets` and the f32 `losses` are `[rows]`, all contiguous.
+/// Computes the loss of every row, and the gradient of `scale · Σ loss`, in one launch. `logits` and `gradient` are
+/// `[rows, classes]`, `targets` and the f32 `losses` are `[rows]`, all contiguous. For the mean of the losses, `scale` is 1 / rows.
 pub fn rows(
     client: &Client,
-    [logits, targets, losses]: [&Handle; 3],
-    output: RowOutput<'_>,
+    [logits, targets, losses, gradient]: [&Handle; 4],
+    scale: f32,
     shape: CrossEntropyShape,
     dtypes: CrossEntropyTypes,
     block: &TeamBlock,
@@ -39,48 +30,14 @@ pub fn rows(
     let logits = whole("logits", logits)?;
     let targets = row("targets", targets, dtypes.targets)?;
     let losses = row("losses", losses, F32)?;
-    // An output that is not written still needs a buffer.
-    let (log_sums, gradient, scale) = match output {
-        RowOutput::LogSums(log_sums) => (Some(row("log_sums", log_sums, F32)?), None, None),
-        RowOutput::Gradient { to, scale } => {
-            let gradient = to.map(|gradient| whole("gradient", gradient)).transpose()?;
-            (None, gradient, Some(scale))
-        }
-    };
+    let gradient = whole("gradient", gradient)?;
     let team = Team::new(NAME, client, *block)?;
-    let all = [logits, gradient.unwrap_or(logits)];
-    let vector = vector_size(client, dtypes.logits, shape.classes, &all);
+    let vector = vector_size(client, dtypes.logits, shape.classes, &[logits, gradient]);
     let count = cube_count(client, shape.rows.div_ceil(team.rows));
-    let log_sums = log_sums.map_or_else(|| losses.alias(2, 1), |log_sums| log_sums.argument(1));
-    let gradient = gradient.map_or_else(|| logits.alias(0, vector), |to| to.argument(vector));
     // SAFETY: the buffers match the shape, and the kernel stays within `rows` and `vectors`.
     launch!(client, kernels::cross_entropy_rows[count, team.cube_dim()], vector:
-        [logits (targets.argument(1)) (losses.argument(1)) (log_sums) (gradient)],
-        shape.rows as u32, scale.unwrap_or(1.0), shape.classes / vector, team, scale.is_some(), dtypes.logits, dtypes.targets)
-}
-
-/// Computes the gradient of `upstream · scale · Σ loss` in one launch; `upstream` is one f32, the others are as in [`rows`].
-pub fn backward(
-    client: &Client,
-    [logits, targets, log_sums, upstream, gradient]: [&Handle; 5],
-    shape: CrossEntropyShape,
-    scale: f32,
-    dtypes: CrossEntropyTypes,
-) -> Result<(), KernelError> {
-    let elements = check_sizes(shape, dtypes)?;
-    let buffer =
-        |name, handle, elements, dtype| CheckedBuffer::new(NAME, name, handle, elements, dtype);
-    let logits = buffer("logits", logits, elements, dtypes.logits)?;
-    let targets = buffer("targets", targets, shape.rows, dtypes.targets)?;
-    let log_sums = buffer("log_sums", log_sums, shape.rows, F32)?;
-    let upstream = buffer("upstream", upstream, 1, F32)?;
-    let gradient = buffer("gradient", gradient, elements, dtypes.logits)?;
-    let vector = vector_size(client, dtypes.logits, shape.classes, &[logits, gradient]);
-    let (cubes, dim) = linear(client, elements / vector, default_units(client));
-    // SAFETY: the buffers match the shape, and the kernel stays within `count` vectors.
-    launch!(client, kernels::cross_entropy_backward[cubes, dim], vector:
-        [logits (targets.argument(1)) (log_sums.argument(1)) (upstream.argument(1)) gradient],
-        (elements / vector) as u32, scale, shape.classes / vector, dtypes.logits, dtypes.targets)
+        [logits (targets.argument(1)) (losses.argument(1)) gradient],
+        shape.rows as u32, scale, shape.classes / vector, team, dtypes.logits, dtypes.targets)
 }
 
 /// Computes the mean of `count` f32 values into one f32: one launch of one cube.

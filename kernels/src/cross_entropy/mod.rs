@@ -15,7 +15,7 @@ pub use binding::{cross_entropy, cross_entropy_with_gradient};
 
 #[cfg(feature = "gpu")]
 pub(crate) use {
-    launch::{RowOutput, mean, rows},
+    launch::{mean, rows},
     workload::{CODE, CrossEntropyTypes},
 };
 

@@ -4,7 +4,7 @@ use cubecl::ir::ElemType;
 use tinyllama_kernel_catalog::block::TeamBlock;
 use tinyllama_kernel_catalog::cross_entropy::{CrossEntropyShape, KERNEL};
 
-use super::launch::{RowOutput, backward, mean, rows};
+use super::launch::{mean, rows};
 use super::{NAME, check};
 use crate::check::INDEX;
 use crate::launch::F32;
@@ -54,28 +54,14 @@ pub(super) fn launcher(
         INDEX,
         BufferContent::Below(shape.classes),
     );
-    let upstream = source.input("upstream", 1, F32);
     let gradient = source.output("gradient", elements, dtype);
-    let [losses, log_sums] =
-        ["losses", "log_sums"].map(|name| source.output(name, shape.rows, F32));
+    let losses = source.output("losses", shape.rows, F32);
     let average = source.output("mean", 1, F32);
     Box::new(move |pass| match pass {
-        "gradient only" => {
-            let buffers = [&logits, &targets, &log_sums, &upstream, &gradient];
-            backward(&client, buffers, shape, scale, dtypes)
-        }
         "mean" => mean(&client, &losses, &average, shape.rows),
         _ => {
-            let output = match pass {
-                "loss only" => RowOutput::LogSums(&log_sums),
-                "in place" => RowOutput::Gradient { to: None, scale },
-                _ => RowOutput::Gradient {
-                    to: Some(&gradient),
-                    scale,
-                },
-            };
-            let buffers = [&logits, &targets, &losses];
-            rows(&client, buffers, output, shape, dtypes, &block)
+            let buffers = [&logits, &targets, &losses, &gradient];
+            rows(&client, buffers, scale, shape, dtypes, &block)
         }
     })
 }

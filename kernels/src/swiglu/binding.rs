@@ -63,8 +63,6 @@ impl SwigluGradient for Flex {
 
 #[cfg(feature = "gpu")]
 mod cube {
-    use std::slice::from_ref;
-
     use tinyllama_kernel_catalog::swiglu::SwigluShape;
 
     use super::{Swiglu, SwigluGradient};
@@ -82,10 +80,8 @@ mod cube {
             let y = empty(&gate_up, [rows, hidden], gate_up.dtype);
             let (client, dtype) = (&gate_up.client, element(&gate_up));
             let (block, shape) = (cube_block(NAME, client, None), SwigluShape { rows, hidden });
-            let packed = from_ref(&gate_up.handle);
-            check(swiglu::forward(
-                client, packed, &y.handle, shape, dtype, &block,
-            ));
+            let (gate_up, into) = (&gate_up.handle, &y.handle);
+            check(swiglu::forward(client, gate_up, into, shape, dtype, &block));
             y
         }
     }
@@ -98,11 +94,8 @@ mod cube {
             let result = empty(&gate_up, [rows, width], gate_up.dtype);
             let (client, dtype) = (&gate_up.client, element(&gate_up));
             let (block, shape) = (cube_block(NAME, client, None), SwigluShape { rows, hidden });
-            let [packed, into] = [&gate_up, &result].map(|tensor| from_ref(&tensor.handle));
-            let (upstream, into) = (&gradient.handle, Some(into));
-            check(swiglu::backward(
-                client, packed, upstream, into, shape, dtype, &block,
-            ));
+            let buffers = [&gate_up.handle, &gradient.handle, &result.handle];
+            check(swiglu::backward(client, buffers, shape, dtype, &block));
             result
         }
     }

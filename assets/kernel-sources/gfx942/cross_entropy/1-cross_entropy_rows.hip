@@ -22,10 +22,10 @@ struct info_st {
 uint32_t scalars_u32[2];uint32_t static_meta[4];
 };
 extern "C" __global__ void __launch_bounds__(128) cross_entropy_rows(float_4 const* const __restrict__ v0, int32_t const* const __restrict__ v1, float * const __restrict__ v2, float_4 * const __restrict__ v3, info_st const* const __restrict__ v4) {
-uint32_t const* const dynamic_meta_v1108 = reinterpret_cast<uint32_t const*>(v4 + 1);
-const info_st& info_v1107 = *v4;uint32_t const v5 = 0;
-uint32_t const v6 = info_v1107.scalars_u32[0];
-float const v7 = info_v1107.scalars_f32[0];
+uint32_t const* const dynamic_meta_v1105 = reinterpret_cast<uint32_t const*>(v4 + 1);
+const info_st& info_v1104 = *v4;uint32_t const v5 = 0;
+uint32_t const v6 = info_v1104.scalars_u32[0];
+float const v7 = info_v1104.scalars_f32[0];
 uint32_t const v8 = blockIdx.z;
 uint32_t const v9 = uint32_t(v8);
 uint32_t const v10 = gridDim.y;
@@ -57,8 +57,8 @@ int32_t const* const v35 = &v1[v32];
 int32_t const v36 = *v35;
 uint32_t const v37 = uint32_t(v36);
 uint32_t const v38 = uint32_t(v37);
-array<float_4, 4> v1117_store = {};
-array<float_4, 4> * v39 = &v1117_store;uint32_t const v40 = 4;
+array<float_4, 4> v1113_store = {};
+array<float_4, 4> * v39 = &v1113_store;uint32_t const v40 = 4;
 uint32_t const v41 = threadIdx.x;
 uint32_t const v42 = uint32_t(v41);
 float const v43 = 0;
@@ -111,8 +111,8 @@ float_4 const v75 = *v74;
 *v70 = v75;
 }
 float const v76 = -3.402823470e+38;
-float v1118_store;
-float * v77 = &v1118_store;*v77 = v76;
+float v1114_store;
+float * v77 = &v1114_store;*v77 = v76;
 float_4 const v78 = *v45;
 float const v79 = v78.i_0;
 float const v80 = *v77;
@@ -187,11 +187,11 @@ float const v130 = *v77;
 uint32_t const v131 = warpSize;
 uint32_t const v132 = 128;
 uint32_t const v133 = min(v131, v132);
-float v1181_store;
-float * v134 = &v1181_store;*v134 = v130;
+float v1177_store;
+float * v134 = &v1177_store;*v134 = v130;
 uint32_t const v135 = 1;
-uint32_t v1182_store;
-uint32_t * v136 = &v1182_store;*v136 = v135;
+uint32_t v1178_store;
+uint32_t * v136 = &v1178_store;*v136 = v135;
 while([&]{
 uint32_t const v137 = *v136;
 bool const v138 = v137 < v133;
@@ -207,8 +207,8 @@ uint32_t const v144 = v140 * v143;
 *v136 = v144;
 }
 float const v145 = *v134;
-float_4 v1138_store;
-float_4 * v146 = &v1138_store;*v146 = v44;
+float_4 v1134_store;
+float_4 * v146 = &v1134_store;*v146 = v44;
 float_4 const v147 = *v45;
 float const v148 = v147.i_0;
 float const v149 = v148 - v145;
@@ -299,10 +299,10 @@ float const v243 = v239.i_2;
 float const v244 = v242 + v243;
 float const v245 = v239.i_3;
 float const v246 = v244 + v245;
-float v1184_store;
-float * v247 = &v1184_store;*v247 = v246;
-uint32_t v1185_store;
-uint32_t * v248 = &v1185_store;*v248 = v135;
+float v1180_store;
+float * v247 = &v1180_store;*v247 = v246;
+uint32_t v1181_store;
+uint32_t * v248 = &v1181_store;*v248 = v135;
 while([&]{
 uint32_t const v249 = *v248;
 bool const v250 = v249 < v133;
@@ -321,8 +321,8 @@ float const v257 = *v247;
 if(v29) {
 float const v258 = log(v257);uint32_t const v259 = v42 * v40;
 bool const v260 = v259 == v38;
-bool v1159_store;
-bool * v261 = &v1159_store;if(v260) {
+bool v1155_store;
+bool * v261 = &v1155_store;if(v260) {
 uint32_t const v262 = 1000;
 bool const v263 = v38 < v262;
 *v261 = v263;
@@ -342,8 +342,8 @@ float * const v270 = &v2[v27];
 }
 uint32_t const v271 = v259 + v30;
 bool const v272 = v271 == v38;
-bool v1160_store;
-bool * v273 = &v1160_store;if(v272) {
+bool v1156_store;
+bool * v273 = &v1156_store;if(v272) {
 uint32_t const v274 = 1000;
 bool const v275 = v38 < v274;
 *v273 = v275;
@@ -363,8 +363,8 @@ float * const v282 = &v2[v27];
 }
 uint32_t const v283 = v259 + v23;
 bool const v284 = v283 == v38;
-bool v1161_store;
-bool * v285 = &v1161_store;if(v284) {
+bool v1157_store;
+bool * v285 = &v1157_store;if(v284) {
 uint32_t const v286 = 1000;
 bool const v287 = v38 < v286;
 *v285 = v287;
@@ -384,8 +384,8 @@ float * const v294 = &v2[v27];
 }
 uint32_t const v295 = v259 + v69;
 bool const v296 = v295 == v38;
-bool v1162_store;
-bool * v297 = &v1162_store;if(v296) {
+bool v1158_store;
+bool * v297 = &v1158_store;if(v296) {
 uint32_t const v298 = 1000;
 bool const v299 = v38 < v298;
 *v297 = v299;
@@ -405,8 +405,8 @@ float * const v306 = &v2[v27];
 }
 uint32_t const v307 = v52 * v40;
 bool const v308 = v307 == v38;
-bool v1163_store;
-bool * v309 = &v1163_store;if(v308) {
+bool v1159_store;
+bool * v309 = &v1159_store;if(v308) {
 uint32_t const v310 = 1000;
 bool const v311 = v38 < v310;
 *v309 = v311;
@@ -426,8 +426,8 @@ float * const v318 = &v2[v27];
 }
 uint32_t const v319 = v307 + v30;
 bool const v320 = v319 == v38;
-bool v1164_store;
-bool * v321 = &v1164_store;if(v320) {
+bool v1160_store;
+bool * v321 = &v1160_store;if(v320) {
 uint32_t const v322 = 1000;
 bool const v323 = v38 < v322;
 *v321 = v323;
@@ -447,8 +447,8 @@ float * const v330 = &v2[v27];
 }
 uint32_t const v331 = v307 + v23;
 bool const v332 = v331 == v38;
-bool v1165_store;
-bool * v333 = &v1165_store;if(v332) {
+bool v1161_store;
+bool * v333 = &v1161_store;if(v332) {
 uint32_t const v334 = 1000;
 bool const v335 = v38 < v334;
 *v333 = v335;
@@ -468,8 +468,8 @@ float * const v342 = &v2[v27];
 }
 uint32_t const v343 = v307 + v69;
 bool const v344 = v343 == v38;
-bool v1166_store;
-bool * v345 = &v1166_store;if(v344) {
+bool v1162_store;
+bool * v345 = &v1162_store;if(v344) {
 uint32_t const v346 = 1000;
 bool const v347 = v38 < v346;
 *v345 = v347;
@@ -489,8 +489,8 @@ float * const v354 = &v2[v27];
 }
 uint32_t const v355 = v60 * v40;
 bool const v356 = v355 == v38;
-bool v1167_store;
-bool * v357 = &v1167_store;if(v356) {
+bool v1163_store;
+bool * v357 = &v1163_store;if(v356) {
 uint32_t const v358 = 1000;
 bool const v359 = v38 < v358;
 *v357 = v359;
@@ -510,8 +510,8 @@ float * const v366 = &v2[v27];
 }
 uint32_t const v367 = v355 + v30;
 bool const v368 = v367 == v38;
-bool v1168_store;
-bool * v369 = &v1168_store;if(v368) {
+bool v1164_store;
+bool * v369 = &v1164_store;if(v368) {
 uint32_t const v370 = 1000;
 bool const v371 = v38 < v370;
 *v369 = v371;
@@ -531,8 +531,8 @@ float * const v378 = &v2[v27];
 }
 uint32_t const v379 = v355 + v23;
 bool const v380 = v379 == v38;
-bool v1169_store;
-bool * v381 = &v1169_store;if(v380) {
+bool v1165_store;
+bool * v381 = &v1165_store;if(v380) {
 uint32_t const v382 = 1000;
 bool const v383 = v38 < v382;
 *v381 = v383;
@@ -552,8 +552,8 @@ float * const v390 = &v2[v27];
 }
 uint32_t const v391 = v355 + v69;
 bool const v392 = v391 == v38;
-bool v1170_store;
-bool * v393 = &v1170_store;if(v392) {
+bool v1166_store;
+bool * v393 = &v1166_store;if(v392) {
 uint32_t const v394 = 1000;
 bool const v395 = v38 < v394;
 *v393 = v395;
@@ -573,8 +573,8 @@ float * const v402 = &v2[v27];
 }
 uint32_t const v403 = v68 * v40;
 bool const v404 = v403 == v38;
-bool v1171_store;
-bool * v405 = &v1171_store;if(v404) {
+bool v1167_store;
+bool * v405 = &v1167_store;if(v404) {
 uint32_t const v406 = 1000;
 bool const v407 = v38 < v406;
 *v405 = v407;
@@ -594,8 +594,8 @@ float * const v414 = &v2[v27];
 }
 uint32_t const v415 = v403 + v30;
 bool const v416 = v415 == v38;
-bool v1172_store;
-bool * v417 = &v1172_store;if(v416) {
+bool v1168_store;
+bool * v417 = &v1168_store;if(v416) {
 uint32_t const v418 = 1000;
 bool const v419 = v38 < v418;
 *v417 = v419;
@@ -615,8 +615,8 @@ float * const v426 = &v2[v27];
 }
 uint32_t const v427 = v403 + v23;
 bool const v428 = v427 == v38;
-bool v1173_store;
-bool * v429 = &v1173_store;if(v428) {
+bool v1169_store;
+bool * v429 = &v1169_store;if(v428) {
 uint32_t const v430 = 1000;
 bool const v431 = v38 < v430;
 *v429 = v431;
@@ -636,8 +636,8 @@ float * const v438 = &v2[v27];
 }
 uint32_t const v439 = v403 + v69;
 bool const v440 = v439 == v38;
-bool v1174_store;
-bool * v441 = &v1174_store;if(v440) {
+bool v1170_store;
+bool * v441 = &v1170_store;if(v440) {
 uint32_t const v442 = 1000;
 bool const v443 = v38 < v442;
 *v441 = v443;
@@ -657,8 +657,8 @@ float * const v450 = &v2[v27];
 }
 uint32_t const v451 = 0;
 bool const v452 = v41 == v451;
-bool v1175_store;
-bool * v453 = &v1175_store;if(v452) {
+bool v1171_store;
+bool * v453 = &v1171_store;if(v452) {
 uint32_t const v454 = 1000;
 bool const v455 = v38 >= v454;
 *v453 = v455;
@@ -674,8 +674,8 @@ float const v459 = (0.0f/0.0f);
 *v458 = v459;
 }
 }
-array<float_4, 4> v1176_store = {};
-array<float_4, 4> * v460 = &v1176_store;uint32_t const v461 = v42 * v40;
+array<float_4, 4> v1172_store = {};
+array<float_4, 4> * v460 = &v1172_store;uint32_t const v461 = v42 * v40;
 float_4 const v462 = *v45;
 float const v463 = v462.i_0;
 float const v464 = v463 - v145;
@@ -698,8 +698,8 @@ float const v484 = v476 * v482;
 float const v485 = v477 * v482;
 float const v486 = v478 * v482;
 float_4 const v487 = float_4{v483, v484, v485, v486};
-float_4 v1177_store;
-float_4 * v488 = &v1177_store;*v488 = v487;
+float_4 v1173_store;
+float_4 * v488 = &v1173_store;*v488 = v487;
 bool const v489 = v461 == v38;
 if(v489) {
 float_4 const v490 = *v488;
@@ -757,8 +757,8 @@ float const v533 = v529 * v482;
 float const v534 = v530 * v482;
 float const v535 = v531 * v482;
 float_4 const v536 = float_4{v532, v533, v534, v535};
-float_4 v1178_store;
-float_4 * v537 = &v1178_store;*v537 = v536;
+float_4 v1174_store;
+float_4 * v537 = &v1174_store;*v537 = v536;
 bool const v538 = v514 == v38;
 if(v538) {
 float_4 const v539 = *v537;
@@ -816,8 +816,8 @@ float const v582 = v578 * v482;
 float const v583 = v579 * v482;
 float const v584 = v580 * v482;
 float_4 const v585 = float_4{v581, v582, v583, v584};
-float_4 v1179_store;
-float_4 * v586 = &v1179_store;*v586 = v585;
+float_4 v1175_store;
+float_4 * v586 = &v1175_store;*v586 = v585;
 bool const v587 = v563 == v38;
 if(v587) {
 float_4 const v588 = *v586;
@@ -875,8 +875,8 @@ float const v631 = v627 * v482;
 float const v632 = v628 * v482;
 float const v633 = v629 * v482;
 float_4 const v634 = float_4{v630, v631, v632, v633};
-float_4 v1180_store;
-float_4 * v635 = &v1180_store;*v635 = v634;
+float_4 v1176_store;
+float_4 * v635 = &v1176_store;*v635 = v634;
 bool const v636 = v612 == v38;
 if(v636) {
 float_4 const v637 = *v635;

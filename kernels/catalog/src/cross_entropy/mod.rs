@@ -29,16 +29,12 @@ pub const KERNEL: KernelDescriptor = KernelDescriptor {
         // gradient adds difference, exponential and product.
         ("both", runs: 1, reads: rows * classes * s + rows * t, writes: rows * classes * s + 4 * rows,
          flops: 7 * rows * classes + 4 * rows),
-        ("loss only", reads: rows * classes * s + rows * t, writes: 8 * rows, flops: 4 * rows * classes + 3 * rows),
-        ("gradient only", reads: rows * classes * s + rows * (t + 4), writes: rows * classes * s,
-         flops: 3 * rows * classes + rows),
         ("mean", reads: 4 * rows, writes: 4, flops: rows),
     ),
     block_size: Some(UNITS_PER_ROW),
     block: TeamBlock::FIELDS,
     budgets: &[
         ResourceBudget::new("cross_entropy_rows", 72, 256),
-        ResourceBudget::new("cross_entropy_backward", 48, 0),
         ResourceBudget::new("mean_of", 16, 64),
     ],
 };
