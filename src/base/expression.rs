@@ -44,10 +44,6 @@ impl From<&str> for Expression {
 }
 
 impl Expression {
-    pub fn text(&self) -> &str {
-        &self.0
-    }
-
     /// Computes the formula with the values that `names` returns.
     ///
     /// # Errors

@@ -161,14 +161,6 @@ pub struct Wrong {
     pub line: Option<u32>,
 }
 
-impl LaunchText {
-    /// Whether the shape of the launch depends on the lanes of a wavefront.
-    pub fn depends_on_wave(&self) -> bool {
-        let mut sides = self.grid.iter().chain(&self.block);
-        sides.any(|side| side.text().contains("wave"))
-    }
-}
-
 impl Exercise {
     fn read(folder: &'static Dir<'static>) -> Result<Exercise> {
         let name = folder.path().to_str().unwrap_or_default();

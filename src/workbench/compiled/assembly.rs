@@ -81,35 +81,6 @@ pub fn resources(assembly: &str, entry: &str) -> Result<(Resources, u32), Assemb
     Ok((resources, kernel.fixed_lds_bytes))
 }
 
-/// Returns the instructions of the kernel `entry` with their labels, but without directives and comment lines.
-///
-/// # Errors
-/// Fails if the assembly has no kernel of this name.
-pub fn instructions(assembly: &str, entry: &str) -> Result<String, AssemblyError> {
-    let label = format!("{entry}:");
-    let lines = assembly.lines();
-    let mut lines = lines.skip_while(|line| !line.starts_with(&label));
-    let none = || AssemblyError::NoKernel(entry.to_owned());
-    lines.next().ok_or_else(none)?;
-    let mut listing = String::new();
-    for line in lines {
-        let text = line.trim();
-        if text.starts_with(".section") || text.starts_with(".Lfunc_end") {
-            break;
-        }
-        let is_label = text.starts_with(".LBB");
-        if text.is_empty() || text.starts_with(';') || (text.starts_with('.') && !is_label) {
-            continue;
-        }
-        if !is_label {
-            listing.push_str("    ");
-        }
-        listing.push_str(text);
-        listing.push('\n');
-    }
-    Ok(listing)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,16 +137,6 @@ amdhsa.version:
                 scratch_bytes: 24,
             }
         );
-    }
-
-    #[test]
-    fn listings_hold_instructions_and_labels_only() {
-        let listing = instructions(ASSEMBLY, "k").unwrap();
-        let lines: Vec<&str> = listing.lines().collect();
-        assert_eq!(lines.len(), 4, "{listing}");
-        assert_eq!(lines[0], "    s_load_dwordx2 s[0:1], s[2:3], 0x0");
-        assert!(lines[1].starts_with(".LBB0_1:"));
-        assert_eq!(lines[3], "    s_endpgm");
     }
 
     #[test]

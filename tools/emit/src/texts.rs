@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use tinyllama_base::terminal::Stdout;
 use tinyllama_contract::flags::UsageError;
-use tinyllama_workbench::compiled::assembly;
+use tinyllama_workbench::compiled::assembly::AssemblyError;
 use tinyllama_workbench::compiled::compiler::Compiler;
 
 use crate::candidates::{self, EmittedLaunch};
@@ -58,12 +58,38 @@ pub fn listings(targets: &[Target], name: &str, selection: &KernelSelection) -> 
             let launch = &candidate.launch;
             let assembly =
                 compiler.assembly(&launch.kernel, &candidate.text(), &target.to_string())?;
-            let text = assembly::instructions(&assembly, &launch.entry)?;
+            let text = instructions(&assembly, &launch.entry)?;
             let text = with_header(target, &candidate, text.trim_end(), ";");
             writeln!(Stdout, "{text}")?;
         }
     }
     Ok(())
+}
+
+/// Returns the instructions of the kernel `entry` with their labels, but without directives and comment lines.
+fn instructions(assembly: &str, entry: &str) -> Result<String, AssemblyError> {
+    let label = format!("{entry}:");
+    let lines = assembly.lines();
+    let mut lines = lines.skip_while(|line| !line.starts_with(&label));
+    let none = || AssemblyError::NoKernel(entry.to_owned());
+    lines.next().ok_or_else(none)?;
+    let mut listing = String::new();
+    for line in lines {
+        let text = line.trim();
+        if text.starts_with(".section") || text.starts_with(".Lfunc_end") {
+            break;
+        }
+        let is_label = text.starts_with(".LBB");
+        if text.is_empty() || text.starts_with(';') || (text.starts_with('.') && !is_label) {
+            continue;
+        }
+        if !is_label {
+            listing.push_str("    ");
+        }
+        listing.push_str(text);
+        listing.push('\n');
+    }
+    Ok(listing)
 }
 
 /// Returns a text below a comment that names its kernel, ended by a line break.
@@ -89,6 +115,29 @@ pub fn with_header(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const ASSEMBLY: &str = "\t.section\t.text.k,\"axG\",@progbits,k,comdat
+k:                                      ; @k
+; %bb.0:
+\ts_load_dwordx2 s[0:1], s[2:3], 0x0
+\t.p2align\t6
+.LBB0_1:                                ; =>This Inner Loop Header
+\tv_add_f32_e32 v0, v1, v2
+\ts_endpgm
+\t.section\t.rodata,\"a\",@progbits
+\t.amdhsa_kernel k
+.Lfunc_end0:
+";
+
+    #[test]
+    fn listings_hold_instructions_and_labels_only() {
+        let listing = instructions(ASSEMBLY, "k").unwrap();
+        let lines: Vec<&str> = listing.lines().collect();
+        assert_eq!(lines.len(), 4, "{listing}");
+        assert_eq!(lines[0], "    s_load_dwordx2 s[0:1], s[2:3], 0x0");
+        assert!(lines[1].starts_with(".LBB0_1:"));
+        assert_eq!(lines[3], "    s_endpgm");
+    }
 
     #[test]
     fn kernels_are_found_by_their_own_name_and_by_operation() {

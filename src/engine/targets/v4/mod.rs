@@ -26,8 +26,8 @@ mod work;
 
 pub use client::{ClientExecutor, ClientOptions};
 pub use device::{
-    ArgumentSource, BUDGETS, DeviceExecutor, DeviceOptions, LaunchTimes, OfflineKernel,
-    offline_kernels, sources, time_alone,
+    ArgumentSource, DeviceExecutor, DeviceOptions, LaunchTimes, OfflineKernel, offline_kernels,
+    sources, time_alone,
 };
 pub use executor::{Executor, StepSpan};
 pub use host::HostExecutor;

@@ -1,28 +1,9 @@
-//! V4's kernels for an AMD GPU that need not exist: their sources as the driver would get them, and their resource budgets.
-
-use tinyllama_kernel_catalog::ResourceBudget;
+//! V4's kernels for an AMD GPU that need not exist: their sources as the driver would get them.
 
 use super::kernels::{ROW_THREADS, SUM_THREADS, THREADS, row_teams, source};
 use super::shape::{self, MatrixCores, TEAM};
 use crate::device::driver::{CompileRequest, GemmPrecision, Properties, SourceCode};
 use crate::model::ModelConfig;
-
-/// Limits for what each kernel takes of a compute unit, in the sizes that are compiled.
-pub const BUDGETS: [ResourceBudget; 13] = [
-    ResourceBudget::new("v4_lookup_normalize", 56, 0),
-    ResourceBudget::new("v4_normalize", 56, 0),
-    ResourceBudget::new("v4_normalize_backward", 144, 16_384),
-    ResourceBudget::new("v4_norm_gradients", 16, 1024),
-    ResourceBudget::new("v4_swiglu", 72, 0),
-    ResourceBudget::new("v4_swiglu_backward", 80, 0),
-    ResourceBudget::new("v4_cross_entropy", 48, 32),
-    ResourceBudget::new("v4_loss", 16, 2048),
-    ResourceBudget::new("v4_embedding_gradient", 64, 4228),
-    ResourceBudget::new("v4_adamw", 56, 0),
-    ResourceBudget::new("v4_adamw_halves", 56, 0),
-    ResourceBudget::new("v4_attention", 192, 52_224),
-    ResourceBudget::new("v4_attention_backward", 256, 56_320),
-];
 
 /// Returns the modules for a device with these properties, the forward pass first. There are two if the forward pass
 /// has other blocks than the backward pass. `None` if the model does not fit the device.

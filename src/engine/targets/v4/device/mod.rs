@@ -30,7 +30,7 @@ use crate::train::KernelInPlace;
 use crate::train::telemetry::PoolMemory;
 pub use alone::{ArgumentSource, time_alone};
 use arena::ActivationBuffers;
-pub use compiled::{BUDGETS, OfflineKernel, offline_kernels, sources};
+pub use compiled::{OfflineKernel, offline_kernels, sources};
 use kernels::CompiledKernels;
 use lanes::Lanes;
 pub use launch_times::LaunchTimes;
