@@ -24,7 +24,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 use tempfile::TempDir;
 use tinyllama_lesson::Verdict;
-use tinyllama_session::class_file::{self, Pin};
+use tinyllama_session::class_file::{self, ClassSettings};
 use tinyllama_session::progress::next;
 use tinyllama_session::{
     AnswerGiven, InstructorOrder, OrderAction, OutsideChange, Scope, Session, SessionError,
@@ -56,10 +56,10 @@ fn a_class_can_be_pinned_and_set_free() {
     let place = walk(place(folder.path(), "ada"), course, 1, 1);
     let mut session = Session::open(place).unwrap();
     let pin = |lesson: Option<&str>| {
-        let pin = Pin {
+        let pin = ClassSettings {
             lesson: lesson.map(str::to_string),
             by: "Teacher".into(),
-            ..Pin::default()
+            ..ClassSettings::default()
         };
         class_file::write(folder.path(), &pin).unwrap();
     };

@@ -12,7 +12,7 @@ mod coefficients;
 
 use serde::Serialize;
 
-pub use coefficients::{Coefficients, Form, ModelForm};
+pub use coefficients::{Coefficients, Form, TimeModelForm};
 
 use super::calibration::{Calibration, Level};
 use super::least_squares::dot;
@@ -151,13 +151,13 @@ impl TimeModel {
         if observations.len() < LEAST_CONFIGURATIONS {
             return None;
         }
-        ModelForm::ALL
+        TimeModelForm::ALL
             .into_iter()
             .filter_map(|shape| Self::of_shape(shape, &observations))
             .min_by(|a, b| a.mean_error.total_cmp(&b.mean_error))
     }
 
-    fn of_shape(shape: ModelForm, observations: &[Observation]) -> Option<Self> {
+    fn of_shape(shape: TimeModelForm, observations: &[Observation]) -> Option<Self> {
         let all: Vec<&Observation> = observations.iter().collect();
         let coefficients = Coefficients::fitted(shape, &all)?;
         let held_out = (0..all.len())

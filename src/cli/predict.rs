@@ -103,7 +103,7 @@ impl Analysis for PredictArgs {
     fn analyze(&self) -> Result<AnalysisResult> {
         let root = folder::state_folder()?;
         if self.learn {
-            self.update_model()?;
+            self.run_sizes()?;
         }
         let (runs, over_ranks) = self.kept_runs(&root)?;
         let Some(newest) = runs.first() else {
@@ -156,7 +156,8 @@ impl PredictArgs {
         })
     }
 
-    fn update_model(&self) -> Result<()> {
+    /// Runs the target in the sizes that it is learned from.
+    fn run_sizes(&self) -> Result<()> {
         let common = self.flags.merged_with(&TIMED);
         let target = self.target.target;
         let sized = |(sequence, batch): &(usize, usize)| {

@@ -14,7 +14,7 @@ use super::run_printers::LinePrinter;
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::terminal::Stdout;
 use tinyllama_base::{NOT_REPORTED, duration};
-use tinyllama_contract::flags::split;
+use tinyllama_contract::flags::parse_flags;
 use tinyllama_engine::train::EventSink;
 use tinyllama_runs::play::{Player, Speed};
 use tinyllama_runs::recording::{Library, Recording, RecordingSource};
@@ -92,7 +92,7 @@ fn list(library: &Library, as_json: bool) -> Result<Exit> {
 fn distinguishing_flags(recording: &Recording) -> Option<String> {
     const COMMON: &str = "--config --warmup --num-steps --flops --profile-steps";
     let args = recording.command.split(' ').skip(2);
-    let flags = split(args).into_iter();
+    let flags = parse_flags(args).into_iter();
     let flags = flags.filter(|flag| COMMON.split(' ').all(|common| common != flag.name()));
     let flags = itertools::join(flags.map(|flag| flag.args().join(" ")), " ");
     (!flags.is_empty()).then_some(flags)

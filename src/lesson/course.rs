@@ -53,7 +53,7 @@ impl Course {
     }
 
     /// A step with its lesson.
-    pub fn find_run(&self, at: &RunName) -> Option<(&Lesson, &Step)> {
+    pub fn find_step(&self, at: &RunName) -> Option<(&Lesson, &Step)> {
         let lesson = self.lesson(&at.lesson)?;
         Some((lesson, lesson.step(&at.step)?))
     }

@@ -4,7 +4,7 @@
 use std::path::{Component, Path};
 
 use super::aliases;
-use tinyllama_contract::flags::split;
+use tinyllama_contract::flags::parse_flags;
 
 /// The flags that a course may give to a run: they name no file and do not change where the run sends its reports.
 const FLAGS: [&str; 39] = [
@@ -54,7 +54,7 @@ const DEEPEST: usize = 500;
 
 /// Says why a course may not give these flags to a run; `None` if it may.
 pub fn refused_flag(flags: &[String]) -> Option<String> {
-    let flags = split(flags);
+    let flags = parse_flags(flags);
     let flag = flags.iter().find(|flag| !FLAGS.contains(&flag.name()))?;
     Some(format!(
         "a course may not give `{}` to a run, since it could name files outside the session; it may give: {}",

@@ -143,14 +143,14 @@ impl Standing {
 /// The learner's suspicions as text, each with the number of runs before it.
 pub fn suspicions(case: &Case, state: &SessionState, at: &StepRef) -> Vec<String> {
     let progress = state.progress(at);
-    let update = progress.suspicions.iter().map(|suspicion| {
+    let suspicions = progress.suspicions.iter().map(|suspicion| {
         let suspect = case
             .suspect(&suspicion.suspect)
             .and_then(|index| case.suspects.get(index));
         let text = suspect.map_or(suspicion.suspect.as_str(), |suspect| &suspect.text);
         format!("{text} (after {})", plural(suspicion.after_runs, "run"))
     });
-    update.collect()
+    suspicions.collect()
 }
 
 #[cfg(test)]

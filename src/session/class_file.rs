@@ -19,7 +19,7 @@ const MOST_BYTES: u64 = 1 << 16;
 
 /// The lesson a class works on, and its path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Pin {
+pub struct ClassSettings {
     /// `None` if every learner may choose.
     pub lesson: Option<String>,
     /// The path that the class takes; `None` for the whole course.
@@ -32,7 +32,7 @@ pub struct Pin {
 ///
 /// # Errors
 /// Fails if this user does not own the class folder, because tutors would ignore the file.
-pub fn write(class: &Path, pin: &Pin) -> Result<(), SessionError> {
+pub fn write(class: &Path, pin: &ClassSettings) -> Result<(), SessionError> {
     let io = |action| SessionError::io(action, class);
     let folder = SafeFolder::open_owned(class).map_err(io("opening"))?;
     if !folder.is_own() {
@@ -46,12 +46,12 @@ pub fn write(class: &Path, pin: &Pin) -> Result<(), SessionError> {
 }
 
 /// The pin of the class that contains this session; `None` outside a class or without a pin.
-pub(super) fn read_for(location: &SessionLocation) -> Result<Option<Pin>, SessionError> {
+pub(super) fn read_for(location: &SessionLocation) -> Result<Option<ClassSettings>, SessionError> {
     location.folder.parent().map_or(Ok(None), read)
 }
 
 /// The pin of a class. Others may write into a class folder, so the file only counts if the folder's owner owns it.
-pub fn read(class: &Path) -> Result<Option<Pin>, SessionError> {
+pub fn read(class: &Path) -> Result<Option<ClassSettings>, SessionError> {
     let file = SafeFolder::open_owned(class).and_then(|folder| folder.file(OsStr::new(NAME)));
     match file.and_then(|file| untrusted::read_from(file, MOST_BYTES)) {
         // A damaged file, or one of a newer program, must not stop a learner.

@@ -311,7 +311,7 @@ mod tests {
         let mut state = on_path(&course, "proof");
         let mut taken = Vec::new();
         while let Some(at) = next(&course, &state) {
-            let (lesson, step) = course.find_run(&at).unwrap();
+            let (lesson, step) = course.find_step(&at).unwrap();
             assert!(!progress(&state, lesson).is_finished());
             let steps = state.lessons.entry(lesson.id.clone()).or_default();
             steps.entry(step.id.clone()).or_default().status = StepStatus::Done;
@@ -356,13 +356,13 @@ mod tests {
 
     #[test]
     fn a_class_takes_its_path_once_and_its_learners_may_leave_it() {
-        use crate::class_file::{self, Pin};
+        use crate::class_file::{self, ClassSettings};
         let folder = tempfile::tempdir().unwrap();
         let location = SessionLocation::new(folder.path(), "ada");
         let course = course();
         let mut session = Session::open(location).unwrap();
         let pin = |path: Option<&LearningPath>| {
-            let pin = Pin {
+            let pin = ClassSettings {
                 lesson: None,
                 path: path.cloned(),
                 by: "Teacher".into(),

@@ -95,7 +95,7 @@ pub enum PrimaryAction {
     /// Goes on to the next step.
     Next,
     /// Takes a line of the menu.
-    PaletteAction {
+    Choose {
         does: &'static str,
         /// Message if no line was chosen.
         first: &'static str,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use tinyllama_contract::flags::{RunSpec, UsageError, split};
+use tinyllama_contract::flags::{RunSpec, UsageError, parse_flags};
 use tinyllama_lesson::Job;
 use tinyllama_lesson::{Course, Step};
 
@@ -38,7 +38,7 @@ pub fn targets(course: &Course, more: &[String]) -> Result<Vec<RunSpec>, UsageEr
         let Some((target, flags)) = started(step) else {
             continue;
         };
-        let kept = split(flags);
+        let kept = parse_flags(flags);
         let kept = kept
             .iter()
             .filter(|flag| !CIRCUMSTANCES.contains(&flag.name()));

@@ -109,14 +109,14 @@ pub fn folder_for(root: &Path, at: &StepRef) -> PathBuf {
 pub fn kernel_parts(runs: &FinishedRuns, target: &str) -> KernelParts {
     // The folders' names begin with the time.
     let folders = inside(&runs.folder).unwrap_or_default();
-    let update = folders.iter().rev().find_map(|folder| {
+    let newest = folders.iter().rev().find_map(|folder| {
         let hello = RunRecord::read(folder)?.hello?;
         let id = folder.file_name()?.to_str()?;
         let run = (hello.target == target).then(|| runs.get(id))?.ok()??;
         run.reported.kernels.is_some().then_some(run)
     });
     KernelParts::of_kernels(
-        update
+        newest
             .iter()
             .filter_map(|run| run.reported.kernels.as_ref()),
     )

@@ -399,12 +399,12 @@ pub fn compare(
         .copied()
         .find(|i| got(*i).is_nan() && written(*i) > 0);
     let kind = nan.map_or(FindingKind::Wrong, |_| FindingKind::Nan);
-    let update = nan.into_iter().chain(wrong.iter().copied()).unique();
+    let elements = nan.into_iter().chain(wrong.iter().copied()).unique();
     let short = |value: f64| match is_float {
         true => short(value),
         false => format!("{value:.0}"),
     };
-    let update = update.take(TOLD).map(|i| match written(i) {
+    let elements = elements.take(TOLD).map(|i| match written(i) {
         0 => format!(
             "{name}[{i}]: expected {}, never written",
             short(expected[i])
@@ -416,10 +416,10 @@ pub fn compare(
             short(got(i))
         ),
     });
-    let update = itertools::join(update, "; ");
+    let elements = itertools::join(elements, "; ");
     let chosen = nan.unwrap_or(first);
     let message = format!(
-        "{} of {} elements of {name} are wrong. {update}",
+        "{} of {} elements of {name} are wrong. {elements}",
         wrong.len(),
         expected.len()
     );

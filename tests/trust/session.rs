@@ -225,7 +225,7 @@ fn reflect(session: &mut Session) {
 fn investigate(session: &mut Session) {
     let course = course();
     let at = at("five-stages/stage1");
-    let (lesson, step) = course.find_run(&at).unwrap();
+    let (lesson, step) = course.find_step(&at).unwrap();
     let case = step.as_case().unwrap();
     session.enter(lesson, step).unwrap();
     let convicting = case.measurements.iter().position(|it| it.convicts).unwrap();

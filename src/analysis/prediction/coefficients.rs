@@ -17,22 +17,22 @@ pub enum Form {
 
 /// The variant of the model that is fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct ModelForm {
+pub struct TimeModelForm {
     pub form: Form,
     /// If true, attention's scores have their own rate.
     pub scores_apart: bool,
 }
 
-impl ModelForm {
-    pub const ALL: [ModelForm; 4] = [
-        ModelForm::new(Form::Sum, false),
-        ModelForm::new(Form::Larger, false),
-        ModelForm::new(Form::Sum, true),
-        ModelForm::new(Form::Larger, true),
+impl TimeModelForm {
+    pub const ALL: [TimeModelForm; 4] = [
+        TimeModelForm::new(Form::Sum, false),
+        TimeModelForm::new(Form::Larger, false),
+        TimeModelForm::new(Form::Sum, true),
+        TimeModelForm::new(Form::Larger, true),
     ];
 
     pub const fn new(form: Form, scores_apart: bool) -> Self {
-        ModelForm { form, scores_apart }
+        TimeModelForm { form, scores_apart }
     }
 
     /// Indices of the features of the device. Those in a group share a coefficient.
@@ -52,7 +52,7 @@ const KERNELS: &[usize] = &[0];
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Coefficients {
     #[serde(flatten)]
-    pub shape: ModelForm,
+    pub shape: TimeModelForm,
     pub ms_per_kernel: f64,
     pub ms_per_flop: f64,
     /// For the FLOP of attention's scores.
@@ -62,7 +62,7 @@ pub struct Coefficients {
 
 impl Coefficients {
     fn new(
-        shape: ModelForm,
+        shape: TimeModelForm,
         [ms_per_kernel, ms_per_flop, ms_per_score_flop, ms_per_byte]: [f64; 4],
     ) -> Self {
         Coefficients {
@@ -87,7 +87,7 @@ impl Coefficients {
         }
     }
 
-    pub(super) fn fitted(shape: ModelForm, observations: &[&Observation]) -> Option<Self> {
+    pub(super) fn fitted(shape: TimeModelForm, observations: &[&Observation]) -> Option<Self> {
         match shape.form {
             Form::Sum => {
                 let groups: Vec<&[usize]> = [KERNELS]
@@ -137,7 +137,7 @@ fn sum_of(observations: &[&Observation], groups: &[&[usize]]) -> Option<[f64; 4]
 
 /// Fits the larger of two terms. With observations sorted by the device's work, every index is tried from which the device
 /// is the slower one.
-fn larger_of(shape: ModelForm, observations: &[&Observation]) -> Option<Coefficients> {
+fn larger_of(shape: TimeModelForm, observations: &[&Observation]) -> Option<Coefficients> {
     let mut sorted = observations.to_vec();
     sorted.sort_by(|a, b| a.features.flops.total_cmp(&b.features.flops));
     let candidates = (0..=sorted.len()).filter_map(|split| {

@@ -104,7 +104,7 @@ fn a_configuration_that_is_off_does_not_vouch_for_itself() {
         .filter(|(at, _)| *at != 5)
         .map(|(_, o)| o)
         .collect();
-    for shape in ModelForm::ALL {
+    for shape in TimeModelForm::ALL {
         let model = TimeModel::of_shape(shape, &observations).unwrap();
         let without = Coefficients::fitted(shape, &others).unwrap();
         let predicted = without.step_ms(&observations[5].features);
@@ -161,7 +161,10 @@ fn kernels_of_a_graph_and_scores_have_rates_of_their_own() {
         })
         .collect();
     let model = TimeModel::fitted(&observations).unwrap();
-    assert_eq!(model.coefficients.shape, ModelForm::new(Form::Sum, true));
+    assert_eq!(
+        model.coefficients.shape,
+        TimeModelForm::new(Form::Sum, true)
+    );
     assert!(model.largest_error < 1e-3, "{model:#?}");
     let us = 1e3 * model.coefficients.ms_per_kernel;
     assert!((us - 2.0).abs() < 0.01, "{us}");

@@ -7,7 +7,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use tinyllama_contract::bounds;
 use tinyllama_contract::flags::RunSpec;
-use tinyllama_contract::flags::{TrainingArgs, split};
+use tinyllama_contract::flags::{TrainingArgs, parse_flags};
 use tinyllama_engine::model::ModelConfig;
 use tinyllama_runs::Launcher;
 
@@ -122,7 +122,7 @@ impl Flags {
 
     /// The value given for a flag.
     pub fn value(&self, flag: &str) -> Option<String> {
-        let flags = split(&self.args);
+        let flags = parse_flags(&self.args);
         let mut named = flags.iter().rev().filter(|given| given.name() == flag);
         named.next()?.value().map(str::to_owned)
     }

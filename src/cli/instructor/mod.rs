@@ -21,7 +21,7 @@ use tinyllama_contract::flags::UsageError;
 use tinyllama_lesson::Course;
 use tinyllama_lesson::path::WHOLE;
 use tinyllama_report::{CollectOptions, collect, markdown};
-use tinyllama_session::class_file::Pin;
+use tinyllama_session::class_file::ClassSettings;
 use tinyllama_session::order::OrderAction;
 use tinyllama_session::store::read_only;
 use tinyllama_tutor_core::instructor::carry_out::{
@@ -181,9 +181,9 @@ impl Instructor<'_> {
         let lesson = lesson.transpose()?.map(|lesson| lesson.id.clone());
         let path = path.map(|name| self.course.path(name).map(|path| path.cloned()));
         let path = path.transpose().map_err(UsageError)?;
-        let change = |pin: &mut Pin| {
+        let change = |pin: &mut ClassSettings| {
             if off {
-                *pin = Pin::default();
+                *pin = ClassSettings::default();
             }
             pin.lesson = lesson.clone().or(pin.lesson.take());
             pin.path = path.clone().unwrap_or(pin.path.take());

@@ -35,7 +35,7 @@ impl Flag {
 
 /// Splits arguments into flags, each with its value. A value is a next word that does not begin with `--`. Any other
 /// word is an entry without a value.
-pub fn split<W: AsRef<str>>(args: impl IntoIterator<Item = W>) -> Vec<Flag> {
+pub fn parse_flags<W: AsRef<str>>(args: impl IntoIterator<Item = W>) -> Vec<Flag> {
     let mut args = args
         .into_iter()
         .map(|word| word.as_ref().to_owned())
@@ -51,7 +51,7 @@ pub fn split<W: AsRef<str>>(args: impl IntoIterator<Item = W>) -> Vec<Flag> {
 
 /// Merges arguments from several places. The last of equal flags counts.
 pub fn merged<W: AsRef<str>>(args: impl IntoIterator<Item = W>) -> Vec<String> {
-    let flags = last_of_each(&split(args));
+    let flags = last_of_each(&parse_flags(args));
     flags.into_iter().flat_map(|Flag(args)| args).collect()
 }
 
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn the_last_of_equal_flags_stays_as_it_was_written() {
-        let flags = split([
+        let flags = parse_flags([
             "--seed=1",
             "--data",
             "a file",
@@ -102,7 +102,7 @@ mod tests {
                 "--flops"
             ]
         );
-        let stray = split(["stray", "--seed=1"]);
+        let stray = parse_flags(["stray", "--seed=1"]);
         assert_eq!(last_of_each(&stray), stray);
     }
 }

@@ -15,7 +15,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Command, FromArgMatches};
 use thiserror::Error;
 
-pub use flag::{Flag, merged, split};
+pub use flag::{Flag, merged, parse_flags};
 pub use ranks::RankArgs;
 pub use run_flags::{OwnKernel, RunFlags};
 pub use switches::BlockSize;
@@ -59,7 +59,7 @@ impl RunSpec {
         target: &str,
         args: impl IntoIterator<Item = W>,
     ) -> Result<Self, UsageError> {
-        Self::new(target.parse().map_err(UsageError)?, split(args))
+        Self::new(target.parse().map_err(UsageError)?, parse_flags(args))
     }
 
     /// Adds flags before and after its own. If a flag is repeated, the last one counts.
@@ -67,7 +67,7 @@ impl RunSpec {
     /// # Errors
     /// As [`RunSpec::parse`].
     pub fn surrounded_by(&self, before: &[String], after: &[String]) -> Result<Self, UsageError> {
-        let given = [split(before), self.given.clone(), split(after)].concat();
+        let given = [parse_flags(before), self.given.clone(), parse_flags(after)].concat();
         Self::new(self.target, last_of_each(&given))
     }
 

@@ -112,7 +112,7 @@ impl<'a> Rebuilt<'a> {
             ));
             return Ok(None);
         }
-        let found = self.course.find_run(at);
+        let found = self.course.find_step(at);
         found
             .map(Some)
             .ok_or_else(|| format!("the course has no step {at}"))

@@ -24,7 +24,7 @@ use time::macros::format_description;
 pub use self::error::RecordingError;
 use crate::{FinishedRun, Line, Tape, read_line};
 use tinyllama_base::untrusted;
-use tinyllama_contract::flags::{Flag, split};
+use tinyllama_contract::flags::{Flag, parse_flags};
 use tinyllama_contract::targets::Target;
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../assets/recordings");
@@ -111,7 +111,7 @@ impl Recording {
 
     fn flags(&self) -> Vec<Flag> {
         let args = shlex::split(&self.command).unwrap_or_default();
-        split(args.iter().skip_while(|word| !word.starts_with('-')))
+        parse_flags(args.iter().skip_while(|word| !word.starts_with('-')))
     }
 
     fn switches(&self) -> Vec<String> {
@@ -196,7 +196,7 @@ impl Library {
     /// Finds the recording of a run with these flags: the same target with the same switches. Among several it prefers the
     /// same configuration, then one through Vulkan exactly if the flags ask for Vulkan, then the newest.
     pub fn of_run(&self, target: &str, flags: &[String]) -> Option<&Recording> {
-        let flags = split(flags);
+        let flags = parse_flags(flags);
         let wanted = switches(&flags);
         let config = flags.iter().find(|flag| flag.name() == "--config");
         let config = config.and_then(Flag::value).unwrap_or("tiny");

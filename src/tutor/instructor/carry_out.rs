@@ -9,7 +9,7 @@ use crate::instructor::{
 };
 use tinyllama_base::plural;
 use tinyllama_lesson::Course;
-use tinyllama_session::class_file::Pin;
+use tinyllama_session::class_file::ClassSettings;
 use tinyllama_session::{
     InstructorOrder, OrderAction, SessionError, SessionLocation, class_file, read_only,
 };
@@ -60,7 +60,7 @@ pub fn carry_out(
 ///
 /// # Errors
 /// Fails if the file in the class folder cannot be read or written.
-pub fn pin(class: &Class, change: impl FnOnce(&mut Pin), by: &str) -> Result<String> {
+pub fn pin(class: &Class, change: impl FnOnce(&mut ClassSettings), by: &str) -> Result<String> {
     let mut pin = class_file::read(&class.folder)?.unwrap_or_default();
     change(&mut pin);
     pin.by = by.into();

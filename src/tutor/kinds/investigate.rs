@@ -38,7 +38,7 @@ impl StepBehavior for Case {
             Block::strong(format!("{taken} taken. {missing}")),
             Block::Menu(menu(self, &standing, context.marked)),
         ]);
-        let primary = PrimaryAction::PaletteAction {
+        let primary = PrimaryAction::Choose {
             does: "choose what to do",
             first: "Move to a line first, with the arrow keys or its number.",
             by_digit: false,

@@ -120,7 +120,7 @@ mod tests {
             let (blocks, primary) = context.document();
             let is_sound = match primary {
                 PrimaryAction::Next => is_task_done(step, &context.progress, &state),
-                PrimaryAction::PaletteAction { .. } => !context.menu().is_empty(),
+                PrimaryAction::Choose { .. } => !context.menu().is_empty(),
                 PrimaryAction::Ask(_) => behavior(step).parse("1").is_ok(),
                 PrimaryAction::Start(_) => {
                     let shows_job = blocks.iter().any(|block| matches!(block, Block::Job(_)));

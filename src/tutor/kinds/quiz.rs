@@ -10,7 +10,7 @@ impl StepBehavior for Quiz {
     fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction) {
         match self {
             Quiz::Choices(choices) => {
-                let primary = PrimaryAction::PaletteAction {
+                let primary = PrimaryAction::Choose {
                     does: "answer",
                     first: "Move to an answer first, with the arrow keys or its number.",
                     by_digit: true,

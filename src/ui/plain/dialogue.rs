@@ -202,7 +202,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
         }
         self.print("\nEarlier questions come back. Enter passes one, `stop` ends them.")?;
         for (number, at) in (1..).zip(questions) {
-            let found = course.find_run(&at);
+            let found = course.find_step(&at);
             let found = found.map(|(lesson, step)| (lesson, step.asked_again()));
             let Some((lesson, step, quiz)) = found.and_then(|(l, s)| Some((l, s, s.as_quiz()?)))
             else {
@@ -294,7 +294,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
 
     /// The open step with its lesson.
     pub(super) fn current(&self) -> Option<(&'c Lesson, &'c Step)> {
-        self.course.find_run(self.at.as_ref()?)
+        self.course.find_step(self.at.as_ref()?)
     }
 
     pub(super) fn progress(&self) -> Result<StepProgress, TutorError> {

@@ -128,7 +128,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     ) -> Result<Vec<CheckResultText>, TutorError> {
         let control = self.processes.control();
         control.set_speed(speed);
-        let ended = start.and_then(|start| self.on_update(target, &start, origin, &control));
+        let ended = start.and_then(|start| self.follow(target, &start, origin, &control));
         let ending = match ended {
             Ok(ending) => ending,
             Err(error) => match error.downcast::<TutorError>() {
@@ -149,7 +149,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         Ok(Vec::new())
     }
 
-    fn on_update(
+    fn follow(
         &mut self,
         target: &str,
         start: &RunStart,

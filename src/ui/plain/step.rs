@@ -87,7 +87,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         let prompt = match &primary {
             PrimaryAction::Next if starts => "Enter goes on; `run` runs it again.",
             PrimaryAction::Next | PrimaryAction::Compare => "Enter goes on.",
-            PrimaryAction::PaletteAction { .. } => "Type a letter.",
+            PrimaryAction::Choose { .. } => "Type a letter.",
             PrimaryAction::Ask(question) => &question.prompt,
             PrimaryAction::Start(_) => "Enter starts it; `run` with flags changes them.",
             PrimaryAction::Kernel => {
@@ -148,7 +148,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         let document = self.context(&ProfileView::default(), |context| context.document())?;
         match document.map_or(PrimaryAction::Next, |(_, primary)| primary) {
             PrimaryAction::Next => self.next_step(),
-            PrimaryAction::PaletteAction { .. } | PrimaryAction::Ask(_) => self.stay_with_text(
+            PrimaryAction::Choose { .. } | PrimaryAction::Ask(_) => self.stay_with_text(
                 "This step waits for your answer; `hint` helps, `skip` goes on without it.",
             ),
             PrimaryAction::Start(_) => {

@@ -41,7 +41,7 @@ impl Learner {
             for lesson in course.lessons().filter(|it| skipped(&it.session)) {
                 session.skip_lesson(lesson, "").unwrap();
             }
-            let (lesson, step) = course.find_run(at).unwrap();
+            let (lesson, step) = course.find_step(at).unwrap();
             session.turn_to(lesson, step).unwrap();
         });
     }

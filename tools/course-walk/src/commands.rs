@@ -8,7 +8,7 @@ use crate::flags::shrinking;
 use crate::training::failure;
 use crate::visit::Visit;
 use crate::walk::LessonWalker;
-use tinyllama_contract::flags::{merged, split};
+use tinyllama_contract::flags::{merged, parse_flags};
 use tinyllama_lesson::case::ANSWERS;
 use tinyllama_lesson::command::AcceptedFlags;
 use tinyllama_lesson::kinds::command::CommandStep;
@@ -69,7 +69,7 @@ impl LessonWalker<'_> {
         command: LessonCommand,
         flags: &[String],
     ) -> Result<EndedRun> {
-        let given = split(&self.options.flags);
+        let given = parse_flags(&self.options.flags);
         let given = given.iter().filter(|flag| match command.takes {
             AcceptedFlags::All => true,
             AcceptedFlags::Device => DEVICE.contains(&flag.name()),

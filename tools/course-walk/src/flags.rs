@@ -1,6 +1,6 @@
 //! Changes the flags of a lesson's run for verifying.
 
-use tinyllama_contract::flags::{RunSpec, UsageError, split};
+use tinyllama_contract::flags::{RunSpec, UsageError, parse_flags};
 use tinyllama_contract::model::Preset;
 
 /// The size that `--fast` uses instead of `tiny`; a run takes well under a second. If a lesson changed the length or
@@ -48,7 +48,7 @@ fn small(changed: impl Fn(&str) -> Option<(usize, usize)>) -> Vec<String> {
 /// Returns whether `flags` replace a lesson's model by one of another size.
 pub(crate) fn resizes(flags: &[String]) -> bool {
     let sizes = || SMALL.iter().map(|(flag, _)| *flag).chain(["--config"]);
-    let flags = split(flags);
+    let flags = parse_flags(flags);
     flags
         .iter()
         .any(|flag| sizes().any(|size| flag.name() == size))

@@ -23,14 +23,14 @@ pub enum Element {
 
 /// One buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Specification {
+pub struct BufferSpec {
     pub name: String,
     pub rows: usize,
     pub columns: usize,
     pub element: Element,
 }
 
-impl Specification {
+impl BufferSpec {
     pub fn elements(&self) -> usize {
         self.rows * self.columns
     }
@@ -48,7 +48,7 @@ impl Specification {
 /// All arrays except the parameters, their gradients, moments and copies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Buffers {
-    pub specifications: Vec<Specification>,
+    pub specifications: Vec<BufferSpec>,
 }
 
 impl Buffers {
@@ -59,7 +59,7 @@ impl Buffers {
         columns: usize,
         element: Element,
     ) -> BufferHandle {
-        self.specifications.push(Specification {
+        self.specifications.push(BufferSpec {
             name: name.into(),
             rows,
             columns,
@@ -69,7 +69,7 @@ impl Buffers {
     }
 
     /// Returns the buffer of a handle; `None` for a parameter.
-    pub fn get(&self, handle: BufferHandle) -> Option<&Specification> {
+    pub fn get(&self, handle: BufferHandle) -> Option<&BufferSpec> {
         match handle {
             BufferHandle::Buffer(index) => self.specifications.get(index),
             BufferHandle::Weight(_) | BufferHandle::Gradient(_) => None,
@@ -89,7 +89,7 @@ impl Buffers {
     /// Returns the number of elements of a handle's array.
     pub fn elements(&self, handle: BufferHandle, layout: &ParameterLayout) -> usize {
         match handle {
-            BufferHandle::Buffer(_) => self.get(handle).map_or(0, Specification::elements),
+            BufferHandle::Buffer(_) => self.get(handle).map_or(0, BufferSpec::elements),
             BufferHandle::Weight(index) | BufferHandle::Gradient(index) => layout
                 .parameters
                 .get(index)

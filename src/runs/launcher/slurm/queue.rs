@@ -51,12 +51,12 @@ fn text(bytes: &[u8]) -> String {
 pub(super) fn job(id: &str) -> Result<Option<SlurmJob>, LaunchError> {
     let jobs = format!("--jobs={id}");
     let flags = ["--noheader", "--states=all", "--format=%T|%S|%r", &jobs];
-    let update = ask("squeue", flags, "")?;
-    let said = text(&update.stderr);
-    if let Some(job) = read(&text(&update.stdout)) {
+    let answer = ask("squeue", flags, "")?;
+    let said = text(&answer.stderr);
+    if let Some(job) = read(&text(&answer.stdout)) {
         return Ok(Some(job));
     }
-    if !update.status.success() && !said.to_lowercase().contains("invalid job id") {
+    if !answer.status.success() && !said.to_lowercase().contains("invalid job id") {
         return Err(LaunchError::from_slurm_message(&said));
     }
     // This works only if the site keeps accounts.
@@ -68,7 +68,7 @@ pub(super) fn job(id: &str) -> Result<Option<SlurmJob>, LaunchError> {
         &jobs,
     ];
     let kept = ask("sacct", flags, "")
-        .map(|update| text(&update.stdout))
+        .map(|answer| text(&answer.stdout))
         .unwrap_or_default();
     let state = kept.split_whitespace().next().map(str::to_string);
     Ok(state.map(|state| SlurmJob {
@@ -163,8 +163,8 @@ impl SlurmJob {
 pub(super) fn step(job: &str, name: &str) -> Result<Option<String>, LaunchError> {
     let jobs = format!("--jobs={job}");
     let flags = ["--steps", "--noheader", "--format=%i|%j", &jobs];
-    let update = text(&ask("squeue", flags, "")?.stdout);
-    let mut steps = update
+    let answer = text(&ask("squeue", flags, "")?.stdout);
+    let mut steps = answer
         .lines()
         .filter_map(|line| line.trim().split_once('|'));
     Ok(steps
@@ -174,13 +174,13 @@ pub(super) fn step(job: &str, name: &str) -> Result<Option<String>, LaunchError>
 
 /// Submits a script and returns the job's number.
 pub(super) fn submit(flags: &[OsString], script: &str) -> Result<String, LaunchError> {
-    let update = ask("sbatch", flags, script)?;
-    let said = text(&update.stdout);
+    let answer = ask("sbatch", flags, script)?;
+    let said = text(&answer.stdout);
     // With several clusters the answer is `NUMBER;CLUSTER`.
     let job = said.split(';').next().unwrap_or_default();
-    match update.status.success() && job.parse::<u64>().is_ok() {
+    match answer.status.success() && job.parse::<u64>().is_ok() {
         true => Ok(job.to_string()),
-        false => Err(LaunchError::from_slurm_message(&text(&update.stderr))),
+        false => Err(LaunchError::from_slurm_message(&text(&answer.stderr))),
     }
 }
 

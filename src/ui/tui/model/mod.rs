@@ -166,7 +166,7 @@ impl Model {
     pub fn open_step<'a>(&self, course: &'a Course) -> Option<OpenStep<'a>> {
         let view = self.step.as_ref()?;
         let at = view.at.clone();
-        let (lesson, mut step) = course.find_run(&at)?;
+        let (lesson, mut step) = course.find_step(&at)?;
         if view.recall.is_some() {
             step = step.asked_again();
         }

@@ -207,10 +207,10 @@ pub fn trouble(state: &RunState, wide: u16, theme: &Theme) -> Vec<Line<'static>>
     if let Some(failure) = failure {
         lines.extend(paragraph(&failure.message, wide, theme.text()));
     }
-    let update = failure.map(|failure| &failure.remedy);
+    let remedy = failure.map(|failure| &failure.remedy);
     let known = ending.and_then(|ending| ending.remedy.as_ref());
-    let known = known.filter(|known| update != Some(*known));
-    for remedy in update
+    let known = known.filter(|known| remedy != Some(*known));
+    for remedy in remedy
         .into_iter()
         .chain(known)
         .filter(|text| !text.is_empty())

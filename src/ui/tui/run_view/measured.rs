@@ -12,7 +12,7 @@ const NOTABLE_SHARE: f64 = 0.05;
 /// latest steps before.
 pub fn middle(state: &RunState, metric: Metric) -> Option<[f64; 3]> {
     let summary = state.summary.as_deref();
-    let update = summary.and_then(|summary| match metric {
+    let whole = summary.and_then(|summary| match metric {
         Metric::TotalMs => summary.total_ms,
         Metric::ForwardMs => summary.forward_ms,
         Metric::BackwardMs => summary.backward_ms,
@@ -24,7 +24,7 @@ pub fn middle(state: &RunState, metric: Metric) -> Option<[f64; 3]> {
         let [median, p10, p90] = [0.5, 0.1, 0.9].map(|p| history.recent_quantile(p));
         Some([median?, p10?, p90?])
     };
-    update.map(|it| [it.median, it.p10, it.p90]).or_else(latest)
+    whole.map(|it| [it.median, it.p10, it.p90]).or_else(latest)
 }
 
 /// Median total time, and the medians of the known parts.
@@ -58,7 +58,7 @@ impl MedianStepTime {
 pub fn measured(state: &RunState, metric: Metric) -> Option<f64> {
     let summary = state.summary.as_deref();
     let parts = state.parts.as_ref();
-    let update = || {
+    let reported = || {
         let of_parts = || metric.of_parts(parts?);
         summary
             .and_then(|summary| metric.of_summary(summary))
@@ -67,14 +67,14 @@ pub fn measured(state: &RunState, metric: Metric) -> Option<f64> {
     let hello = state.hello.as_deref();
     match metric {
         metric if metric.is_per_step() => Some(middle(state, metric)?[0]),
-        Metric::SamplesPerS => update().or_else(|| state.samples_per_s.recent_quantile(0.5)),
-        Metric::LaunchesPerStep => update().or(state.launches.latest),
+        Metric::SamplesPerS => reported().or_else(|| state.samples_per_s.recent_quantile(0.5)),
+        Metric::LaunchesPerStep => reported().or(state.launches.latest),
         Metric::PeakBytesInUse => Some(state.bytes_in_use.range()?.1),
         Metric::PeakBytesReserved => Some(state.bytes_reserved.range()?.1),
         Metric::FirstStepMs => state.first_step_ms,
         Metric::FirstLoss => state.first_loss,
         Metric::Parameters => Some(hello?.parameters as f64),
         Metric::ParameterTensors => Some(hello?.parameter_tensors as f64),
-        _ => update(),
+        _ => reported(),
     }
 }

@@ -313,7 +313,7 @@ struct ThreadedEffects {
 impl EffectHandler for ThreadedEffects {
     fn carry_out(&mut self, effect: Effect, model: &Model) {
         match effect {
-            Effect::Session(request) => self.session_writer.ask(request),
+            Effect::Session(request) => self.session_writer.send(request),
             Effect::StartRun {
                 id,
                 job,

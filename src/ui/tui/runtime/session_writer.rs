@@ -39,7 +39,7 @@ impl SessionWriter {
         }
     }
 
-    pub fn ask(&self, request: SessionRequest) {
+    pub fn send(&self, request: SessionRequest) {
         if let Some(requests) = &self.requests {
             // The thread ends only when the session ends, and then the tutor ends, too.
             let _ = requests.send(request);
@@ -155,19 +155,19 @@ fn carry_out(
         }
         SessionRequest::TakePath(path) => done(session.take_path(path.as_ref())),
         SessionRequest::Enter(at) => {
-            let (lesson, step) = course.find_run(&at)?;
+            let (lesson, step) = course.find_step(&at)?;
             done(session.turn_to(lesson, step))
         }
         SessionRequest::Read(at) => {
-            let (lesson, step) = course.find_run(&at)?;
+            let (lesson, step) = course.find_step(&at)?;
             done(session.read(lesson, step))
         }
         SessionRequest::Look(at) => {
-            let outcomes = session.outcomes(course, course.find_run(&at)?.1);
+            let outcomes = session.outcomes(course, course.find_step(&at)?.1);
             outcomes.map(|outcomes| News::Looked { at, outcomes })
         }
         SessionRequest::Give(at, given) => {
-            let (_, step) = course.find_run(&at)?;
+            let (_, step) = course.find_step(&at)?;
             match given {
                 Given::Guess(value) => done(session.predict(at, value)),
                 Given::Text(text) => done(session.reflect(at, &text)),
@@ -179,13 +179,13 @@ fn carry_out(
             }
         }
         SessionRequest::Recall(at, answer) => {
-            let (_, step) = course.find_run(&at)?;
+            let (_, step) = course.find_step(&at)?;
             let marked = session.recall(at.clone(), course, step, answer);
             marked.map(|marked| News::Marked(at, marked))
         }
         SessionRequest::Check(at) => check(session, course, at, true)?,
         SessionRequest::Hint(at) => {
-            let hint = session.next_hint(at.clone(), course.find_run(&at)?.1);
+            let hint = session.next_hint(at.clone(), course.find_step(&at)?.1);
             hint.map(|hint| News::Hint { at, hint })
         }
         SessionRequest::RunStarted {
@@ -208,7 +208,7 @@ fn carry_out(
         },
         SessionRequest::Profiled { at, command } => {
             let target = course
-                .find_run(&at)
+                .find_step(&at)
                 .and_then(|(_, step)| step.target.as_deref());
             let target = target.unwrap_or_default();
             match note_profile(session, at.clone(), target, command) {
@@ -226,7 +226,7 @@ fn check(
     at: StepRef,
     asked: bool,
 ) -> Option<Result<News, SessionError>> {
-    let (lesson, step) = course.find_run(&at)?;
+    let (lesson, step) = course.find_step(&at)?;
     let outcomes = session.check(course, lesson, step);
     Some(outcomes.map(|outcomes| News::Checked {
         at,
@@ -251,7 +251,7 @@ mod tests {
         let (sender, mut received) = mpsc::channel(1);
         sender.try_send(Message::Continued).unwrap();
         let mut writer = SessionWriter::start(session.clone(), course, sender, false);
-        writer.ask(SessionRequest::Enter(StepRef::new("welcome", "the-model")));
+        writer.send(SessionRequest::Enter(StepRef::new("welcome", "the-model")));
         let is_entered = |session: &mut Session| session.state().position.is_some();
         while session.with_session(is_entered) == Some(false) {
             thread::yield_now();
@@ -289,7 +289,7 @@ mod tests {
         let is_kept = |session: &mut Session| !session.state().kernels.is_empty();
         while session.with_session(is_kept) == Some(false) {
             assert!(Instant::now() < until, "the order is still in the inbox");
-            writer.ask(SessionRequest::Enter(StepRef::new("welcome", "the-model")));
+            writer.send(SessionRequest::Enter(StepRef::new("welcome", "the-model")));
             assert!(received.blocking_recv().is_some());
         }
         writer.close().unwrap();
@@ -311,7 +311,7 @@ mod tests {
             SessionRequest::Enter(at.clone()),
             SessionRequest::Read(at.clone()),
         ] {
-            writer.ask(request);
+            writer.send(request);
             let Some(Message::Session(reply)) = received.blocking_recv() else {
                 panic!("no reply");
             };

@@ -111,7 +111,7 @@ pub fn class_lesson(model: &mut Model) -> Effects {
 /// Opens a step, if its lesson is open. Before the first step of a session come earlier questions.
 pub fn open(model: &mut Model, at: StepRef) -> Effects {
     let course = Arc::clone(&model.course);
-    let (lesson, _) = course.find_run(&at)?;
+    let (lesson, _) = course.find_step(&at)?;
     if let Access::Locked(missing) = access(&course, &model.state, lesson) {
         let needs = say::requires(&course, &missing);
         return model.warn(format!("\"{}\" {needs}.", lesson.title));
@@ -124,7 +124,7 @@ pub fn open(model: &mut Model, at: StepRef) -> Effects {
 /// Opens a step at once.
 pub fn open_now(model: &mut Model, at: StepRef) -> Effects {
     let course = Arc::clone(&model.course);
-    let (lesson, step) = course.find_run(&at)?;
+    let (lesson, step) = course.find_step(&at)?;
     let mut effects: Vec<Effect> = note_time(model).into_iter().collect();
     model.outline.open = Some(lesson.id.clone());
     model.outline.cursor.filter.clear();

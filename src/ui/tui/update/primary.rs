@@ -61,7 +61,7 @@ fn choose(model: &mut Model, here: &OpenStep) -> Effects {
         view.panel_open = false;
     }
     match model.context(here)?.document().1 {
-        PrimaryAction::PaletteAction { first, .. } => model.notify(first),
+        PrimaryAction::Choose { first, .. } => model.notify(first),
         _ => None,
     }
 }
@@ -94,7 +94,7 @@ pub fn primary(model: &Model, here: &OpenStep) -> Option<Primary> {
     }
     Some(match context.document().1 {
         PrimaryAction::Next => Next,
-        PrimaryAction::PaletteAction { does, .. } => Do(does, choose),
+        PrimaryAction::Choose { does, .. } => Do(does, choose),
         PrimaryAction::Ask(question) => Do(question.does, ask::question),
         PrimaryAction::Start(does) => Do(does, start),
         PrimaryAction::Compare => Do("show the figures", act::view),

@@ -180,9 +180,7 @@ fn step(list: &mut BarEntries) {
     let action = model.context(&here).map(|context| context.document().1);
     match (action, &primary) {
         // Enter does nothing before the learner has chosen.
-        (Some(PrimaryAction::PaletteAction { by_digit: true, .. }), Some(Primary::Do(..)))
-            if !chosen =>
-        {
+        (Some(PrimaryAction::Choose { by_digit: true, .. }), Some(Primary::Do(..))) if !chosen => {
             list.1.push(("1-9".into(), "choose"));
         }
         (_, Some(primary)) => list.add(Area::Step, Action::Act, primary.label()),

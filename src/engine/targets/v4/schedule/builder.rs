@@ -146,7 +146,7 @@ impl ScheduleBuilder {
         for layer in (0..self.config.layers).rev() {
             self.block_backward(layer, &blocks[layer], &scratch);
             if layer.is_multiple_of(self.layers_together()) {
-                self.waiting_gradients();
+                self.flush_weight_gradients();
             }
         }
         self.part = Part::Embedding;
@@ -247,7 +247,7 @@ impl ScheduleBuilder {
         }
     }
 
-    pub(super) fn waiting_gradients(&mut self) {
+    pub(super) fn flush_weight_gradients(&mut self) {
         for mut products in std::mem::take(&mut self.waiting) {
             // The backward pass adds them from the last layer to the first.
             products.reverse();
