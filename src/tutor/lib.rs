@@ -28,6 +28,7 @@ pub mod options;
 pub mod output;
 pub mod prepare;
 pub mod profile;
+pub mod request;
 pub mod say;
 pub mod signals;
 pub mod slide;

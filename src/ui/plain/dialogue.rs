@@ -17,6 +17,7 @@ use tinyllama_session::{
     StepStatus, access, following, neighbour, next as next_unfinished, recall, unfinished,
 };
 use tinyllama_tutor_core::document::Editable;
+use tinyllama_tutor_core::request::{News, SessionRequest, carry_out};
 use tinyllama_tutor_core::{SharedSession, TutorError, TutorOptions, behavior, say};
 
 pub struct Dialogue<'c, I, O> {
@@ -62,7 +63,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
             };
             if let Some(at) = self.at.clone() {
                 let seconds = since.elapsed().min(LONGEST_LOOK).as_secs_f64();
-                self.with_session(|session| session.spend(at, seconds))?;
+                self.request(SessionRequest::Spend(at, seconds))?;
             }
             let edits = self.current().and_then(|(_, step)| behavior(step).edits());
             let accepts_text = edits == Some(Editable::Text);
@@ -131,13 +132,13 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
             }
             DialogueCommand::Skip(note) => {
                 if let Some(at) = self.at.clone() {
-                    self.with_session(|session| session.skip(at, &note))?;
+                    self.request(SessionRequest::Skip(at, note))?;
                     return self.next_step();
                 }
             }
             DialogueCommand::SkipLesson(note) => {
-                if let Some((lesson, _)) = self.current() {
-                    self.with_session(|session| session.skip_lesson(lesson, &note))?;
+                if let Some(at) = self.at.clone() {
+                    self.request(SessionRequest::SkipLesson(at, note))?;
                     let next = self.state(|state| next_unfinished(self.course, state))?;
                     return self.open_step(next, "Everything that is open is done.");
                 }
@@ -148,7 +149,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
             }
             DialogueCommand::Path(name) => match self.course.path(&name) {
                 Ok(path) => {
-                    self.with_session(|session| session.take_path(path))?;
+                    self.request(SessionRequest::TakePath(path.cloned()))?;
                     self.at = self.state(|state| next_unfinished(self.course, state))?;
                     return Ok(NextStep::Say);
                 }
@@ -233,8 +234,8 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
                 self.print("That is no answer to this question; the next one follows.")?;
                 continue;
             };
-            let marked = self.with_session(|session| session.recall(at, course, step, answer))?;
-            if let Some(marked) = marked.flatten() {
+            let news = self.request(SessionRequest::Recall(at, answer))?;
+            if let News::Marked(_, Some(marked)) = news {
                 right += usize::from(marked.correct);
                 self.print(&markdown(&self.options, &said(&marked)))?;
             }
@@ -307,6 +308,15 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
             .session
             .with_session(|session| session.measured(self.course));
         Ok(measured.ok_or_else(session_closed_error)??)
+    }
+
+    /// Sends a request to the session. Returns `News::None` for one that fails, once the failure is printed.
+    pub(super) fn request(&mut self, request: SessionRequest) -> Result<News, TutorError> {
+        let course = self.course;
+        let done = self.with_session(|session| {
+            carry_out(session, course, request).unwrap_or(Ok(News::None))
+        })?;
+        Ok(done.unwrap_or(News::None))
     }
 
     /// Calls `act` with the session. Prints a session error, because it must not end the course, and returns `None`.

@@ -16,8 +16,9 @@ use tinyllama_session::runs::MOST_ROUNDS;
 use tinyllama_session::turns::{self, TurnAction};
 use tinyllama_session::{CheckResultText, Standing};
 use tinyllama_tutor_core::profile::{ProfileView, prepare, tables};
+use tinyllama_tutor_core::request::{News, SessionRequest};
 use tinyllama_tutor_core::{
-    JobRecording, RunEnding, TutorError, folder_for, gpu, job, note_profile, recorded, say, tape,
+    JobRecording, RunEnding, TutorError, folder_for, gpu, job, recorded, say, tape,
 };
 
 /// Time between two lines about steps, because a screen reader reads every line.
@@ -129,11 +130,11 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         let control = self.processes.control();
         control.set_speed(speed);
         let ended = start.and_then(|start| self.follow(target, &start, origin, &control));
-        let ending = match ended {
-            Ok(ending) => ending,
+        let (ending, checked) = match ended {
+            Ok(ended) => ended,
             Err(error) => match error.downcast::<TutorError>() {
                 Ok(error) => return Err(error),
-                Err(error) => RunEnding::not_started(&error, origin.is_some()),
+                Err(error) => (RunEnding::not_started(&error, origin.is_some()), News::None),
             },
         };
         self.print(&ending.message)?;
@@ -141,7 +142,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             self.print(remedy)?;
         }
         if ending.is_success() {
-            return self.check();
+            return self.say_outcomes(checked);
         }
         if !ending.stderr.is_empty() {
             self.print(&format!("Its last lines:\n{}", ending.stderr))?;
@@ -155,17 +156,23 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         start: &RunStart,
         origin: Option<&str>,
         control: &Control,
-    ) -> anyhow::Result<RunEnding> {
+    ) -> anyhow::Result<(RunEnding, News)> {
         let (root, at) = (self.options.location.folder.clone(), self.at.clone());
         let mut said = None;
         let mut silence = Silence::default();
         let ended = supervise(start, &root, control, &mut |update| {
             match update {
                 RunUpdate::Started { run, command } => {
-                    self.with_session(|session| {
-                        session.start_run(&run, at.clone(), target, command)?;
-                        origin.map_or(Ok(()), |origin| session.mark_recording(&run, origin))
-                    })?;
+                    if let Some(at) = at.clone() {
+                        let (target, recording) = (target.to_owned(), origin.map(str::to_owned));
+                        self.request(SessionRequest::RunStarted {
+                            run,
+                            at,
+                            target,
+                            command,
+                            recording,
+                        })?;
+                    }
                 }
                 RunUpdate::Line(line) => self.say_line(&line, &mut said)?,
                 RunUpdate::Clock { silent, .. } => {
@@ -177,12 +184,16 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             Ok(())
         })?;
         let ending = RunEnding::from_run(&ended);
-        let run = ended.run.id();
+        let (run, exit) = (ended.run.id(), ended.exit);
         self.with_session(|session| {
             session.runs.add(ended.run);
-            session.run_ended(&run, ended.exit)
+            Ok(())
         })?;
-        Ok(ending)
+        let news = match at {
+            Some(at) => self.request(SessionRequest::RunFinished { run, at, exit })?,
+            None => News::None,
+        };
+        Ok((ending, news))
     }
 
     fn say_line(&mut self, line: &Line, said: &mut Option<Instant>) -> Result<(), TutorError> {
@@ -250,7 +261,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         let (Some(at), Some((_, step))) = (self.at.clone(), self.current()) else {
             return Ok(());
         };
-        let (Some(_), Some(target)) = (step.as_profile(), &step.target) else {
+        let (Some(_), Some(_)) = (step.as_profile(), &step.target) else {
             return self.print("Profiles can only be imported at a profile step.");
         };
         let found = match import(Path::new(path)) {
@@ -263,8 +274,8 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             return self.print("This does not complete the step.");
         }
         let command = ["profile", "import", path].map(str::to_owned).to_vec();
-        self.with_session(|session| note_profile(session, at, target, command))?;
-        self.check().map(drop)
+        let checked = self.request(SessionRequest::Profiled { at, command })?;
+        self.say_outcomes(checked).map(drop)
     }
 }
 
@@ -296,14 +307,14 @@ mod tests {
     #[test]
     fn silence_is_told_when_it_begins_when_it_doubles_and_when_it_comes_back() {
         let mut silence = Silence::default();
-        let mut update = |seconds: &[Option<f64>]| {
+        let mut lines = |seconds: &[Option<f64>]| {
             let text = seconds.iter().filter_map(|silent| silence.message(*silent));
             text.collect::<Vec<_>>()
         };
-        let first = update(&[None, Some(60.0), Some(61.0), Some(119.0)]);
+        let first = lines(&[None, Some(60.0), Some(61.0), Some(119.0)]);
         assert_eq!(first.len(), 1);
         insta::assert_snapshot!(first[0], @"The run has reported nothing for 60 s. It may be compiling or in a slow step; a GPU that hangs never answers (check with `tinyllama-tutor doctor` and `dmesg` in another terminal). Ctrl-C ends it within seconds, and what it reported is kept.");
-        assert_eq!(update(&[Some(120.0), Some(121.0)]).len(), 1);
-        assert_eq!(update(&[None, Some(60.0)]).len(), 1);
+        assert_eq!(lines(&[Some(120.0), Some(121.0)]).len(), 1);
+        assert_eq!(lines(&[None, Some(60.0)]).len(), 1);
     }
 }

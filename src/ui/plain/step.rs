@@ -12,6 +12,7 @@ use tinyllama_session::{
 };
 use tinyllama_tutor_core::document::{Block, Given, Mark, MenuAction, PrimaryAction, StepContext};
 use tinyllama_tutor_core::profile::ProfileView;
+use tinyllama_tutor_core::request::{News, SessionRequest};
 use tinyllama_tutor_core::{TutorError, TutorOptions, behavior, output, say};
 use tinyllama_workbench::{Exercise, text};
 
@@ -27,7 +28,9 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             StepStatus::Open if step.optional => ", may be left out",
             StepStatus::Open => "",
         };
-        self.with_session(|session| session.enter(lesson, step))?;
+        let at = StepRef::new(&lesson.id, &step.id);
+        self.request(SessionRequest::Enter(at.clone()))?;
+        self.request(SessionRequest::Read(at))?;
         let place = lesson.steps.iter().position(|other| other.id == step.id);
         let minutes = self.state(|state| say::minutes(&progress(state, lesson), lesson.minutes))?;
         self.print(&format!(
@@ -202,35 +205,23 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                 },
             }
         };
-        let course = self.course;
-        match given {
-            Err(problem) => self.stay_with_text(&format!("{problem}.")),
-            Ok(Given::Guess(value)) => {
-                self.with_session(|session| session.predict(at, value))?;
+        let given = match given {
+            Ok(given) => given,
+            Err(problem) => return self.stay_with_text(&format!("{problem}.")),
+        };
+        let is_text = matches!(given, Given::Text(_));
+        match self.request(SessionRequest::Give(at, given))? {
+            News::Marked(_, Some(marked)) if marked.correct && step.as_case().is_some() => {
                 self.stay_at_document()
             }
-            Ok(Given::Suspect(suspect)) => {
-                self.with_session(|session| session.suspect(at, step, &suspect))?;
-                self.stay_at_document()
+            News::Marked(_, Some(marked)) => {
+                self.stay_with_text(&markdown(&self.options, &said(&marked)))
             }
-            Ok(Given::Text(text)) => {
-                self.with_session(|session| session.reflect(at, &text))?;
-                self.stay_with_text("Saved for your report.")
+            News::Marked(_, None) => {
+                self.stay_with_text("This question is about the output of a command: run it first.")
             }
-            Ok(Given::Answer(answer)) => {
-                let marked =
-                    self.with_session(|session| session.answer(at, course, step, answer))?;
-                let marked = marked.flatten();
-                let is_right = marked.as_ref().is_some_and(|marked| marked.correct);
-                if is_right && step.as_case().is_some() {
-                    return self.stay_at_document();
-                }
-                let text = match marked {
-                    Some(marked) => said(&marked),
-                    None => "This question is about the output of a command: run it first.".into(),
-                };
-                self.stay_with_text(&markdown(&self.options, &text))
-            }
+            _ if is_text => self.stay_with_text("Saved for your report."),
+            _ => self.stay_at_document(),
         }
     }
 
@@ -240,30 +231,39 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     }
 
     pub(super) fn hint(&mut self) -> Result<(), TutorError> {
-        let (Some(at), Some((_, step))) = (self.at.clone(), self.current()) else {
+        let Some(at) = self.at.clone() else {
             return Ok(());
         };
-        let hint = self.with_session(|session| session.next_hint(at, step))?;
-        match hint.flatten() {
-            Some(HintStage { number, of, text }) => {
+        match self.request(SessionRequest::Hint(at))? {
+            News::Hint {
+                hint: Some(HintStage { number, of, text }),
+                ..
+            } => {
                 let text = format!("Hint {number} of {of}: {}", text.trim());
                 self.print(&markdown(&self.options, &text))
             }
-            None => self.print("There are no more hints for now."),
+            _ => self.print("There are no more hints for now."),
         }
     }
 
     pub(super) fn check(&mut self) -> Result<Vec<CheckResultText>, TutorError> {
-        let Some((lesson, step)) = self.current() else {
+        let (Some(at), Some((_, step))) = (self.at.clone(), self.current()) else {
             return Ok(Vec::new());
         };
-        if let (Some(kernel), Some(at)) = (step.as_kernel(), self.at.clone()) {
+        if let Some(kernel) = step.as_kernel() {
             self.check_kernel(kernel.exercise, at)?;
             return Ok(Vec::new());
         }
-        let course = self.course;
-        let outcomes = self.with_session(|session| session.check(course, lesson, step))?;
-        let outcomes = outcomes.unwrap_or_default();
+        let news = self.request(SessionRequest::Check(at))?;
+        self.say_outcomes(news)
+    }
+
+    /// Prints the outcomes of the open step's checks, and returns them.
+    pub(super) fn say_outcomes(&mut self, news: News) -> Result<Vec<CheckResultText>, TutorError> {
+        let outcomes = match news {
+            News::Checked { outcomes, .. } => outcomes,
+            _ => Vec::new(),
+        };
         for checked in &outcomes {
             let message = checked.text();
             let text = markdown(&self.options, &checked.text);
@@ -292,10 +292,10 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             Err(error) => Err(error),
         };
         let tried = match tried {
-            Ok(tried) => tried,
+            Ok(tried) => Box::new(tried),
             Err(error) => return self.print(&format!("{error:#}")),
         };
-        self.with_session(|session| session.check_kernel(at, &tried))?;
+        self.request(SessionRequest::Tried(at, tried.clone()))?;
         self.print(&tried.lines().join("\n"))?;
         if tried.checked.passed {
             self.print(&text::after_pass(exercise, width(80)).join("\n"))?;

@@ -22,10 +22,7 @@ pub use highlight::Highlighter;
 pub use keys::{Area, Key};
 pub use markdown::wrap::{LONGEST_LINE, hanging, wrap, wrap_plain};
 pub use model::key_map::{Handler, KeyBinding, KeyMap};
-pub use model::message::{
-    Effect, Effects, HandOver, Message, News, ProfileMessage, Reply, RunId, SessionRequest,
-    both_effects,
-};
+pub use model::message::{Effect, Effects, HandOver, Message, ProfileMessage, RunId, both_effects};
 pub use model::outline::OutlineRow;
 pub use model::overlay::{Ask, ChoiceList, Confirm, Overlay, PageEntry, Palette};
 pub use model::panel::Panel;
@@ -40,6 +37,7 @@ pub use panels::roofline::RooflinePanel;
 pub use run_view::{LearnerPrediction, Round, RunContext, RunView};
 pub use runtime::Screenful;
 pub use theme::Theme;
+pub use tinyllama_tutor_core::request::{News, Reply, SessionRequest};
 pub use view::text_area;
 pub use widgets::cursor::{Cursor, PanelCommand, Scroll, Tabs, first_shown};
 pub use widgets::plot::{Plot, PlotAxis, PlotSeries, PlotShape, Scale};

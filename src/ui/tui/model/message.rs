@@ -7,16 +7,13 @@ use crossterm::event::Event;
 
 use crate::tui::{BackgroundTask, Highlighter, Panel, TaskContext, TutorRun};
 use tinyllama_lesson::Job;
-use tinyllama_lesson::{LearningPath, MarkedAnswer, QuizAnswer};
 use tinyllama_profile::commands::line::CommandLine;
 use tinyllama_profile::read::Import;
 use tinyllama_profile::show::parts::KernelParts;
 use tinyllama_runs::{RunUpdate, Speed};
 use tinyllama_session::turns::Repeat;
-use tinyllama_session::{
-    CheckResultText, CheckedKernel, HintStage, MeasuredRuns, Record, RunExit, StepRef,
-};
-use tinyllama_tutor_core::document::Given;
+use tinyllama_session::{CheckedKernel, StepRef};
+use tinyllama_tutor_core::request::{Reply, SessionRequest};
 use tinyllama_tutor_core::{PreparedProfile, RunEnding};
 use tinyllama_workbench::check::CheckProgress;
 
@@ -71,92 +68,6 @@ pub enum ProfileMessage {
     },
     /// `KernelParts` are the model parts that issued the kernels, if a run of the same target reported them.
     Imported(Result<(Box<Import>, KernelParts), String>),
-}
-
-/// A request to the session.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SessionRequest {
-    Enter(StepRef),
-    /// The learner has seen the end of the text.
-    Read(StepRef),
-    /// Evaluates the step's checks on the existing runs without recording the result.
-    Look(StepRef),
-    Spend(StepRef, f64),
-    /// The learner entered something.
-    Give(StepRef, Given),
-    /// The answer to a question that is asked again.
-    Recall(StepRef, QuizAnswer),
-    Check(StepRef),
-    Hint(StepRef),
-    Skip(StepRef, String),
-    /// Skips all open steps of this step's lesson, with a reason.
-    SkipLesson(StepRef, String),
-    /// Takes a path, or the whole course.
-    TakePath(Option<LearningPath>),
-    RunStarted {
-        run: String,
-        at: StepRef,
-        target: String,
-        command: Vec<String>,
-        /// Place and time of the recording; `None` for a run of this machine.
-        recording: Option<String>,
-    },
-    RunFinished {
-        run: String,
-        at: StepRef,
-        exit: RunExit,
-    },
-    /// A profile was made or imported for a step.
-    Profiled {
-        at: StepRef,
-        command: Vec<String>,
-    },
-    /// A learner's kernel was checked.
-    Tried(StepRef, Box<CheckedKernel>),
-    /// Reads what earlier runs measured.
-    Measure,
-}
-
-/// The session's answer to a request.
-#[derive(Debug)]
-pub struct Reply {
-    /// Records written since the last reply.
-    pub records: Vec<Record>,
-    /// Events that are not on the disk yet.
-    pub unsaved: usize,
-    /// The measured runs, read again if they may have changed.
-    pub measured: Option<Arc<MeasuredRuns>>,
-    pub news: News,
-}
-
-/// The subject of a reply.
-#[derive(Clone, Debug, PartialEq)]
-pub enum News {
-    None,
-    /// A step was skipped.
-    Skipped(StepRef),
-    /// `None` if the right answer depends on a command that has not run yet.
-    Marked(StepRef, Option<MarkedAnswer>),
-    Checked {
-        at: StepRef,
-        outcomes: Vec<CheckResultText>,
-        /// True if the learner asked for the checks; false if a finished run triggered them.
-        asked: bool,
-    },
-    Looked {
-        at: StepRef,
-        outcomes: Vec<CheckResultText>,
-    },
-    Hint {
-        at: StepRef,
-        hint: Option<HintStage>,
-    },
-    /// An instructor wrote a message, unlocked or reset something.
-    Notices(Vec<String>),
-    Failed {
-        message: String,
-        remedy: String,
-    },
 }
 
 /// An action for the runtime to carry out.

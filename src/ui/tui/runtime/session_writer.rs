@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use crate::tui::{Message, News, Reply, SessionRequest};
+use crate::tui::Message;
 use tinyllama_lesson::Course;
-use tinyllama_session::{Session, SessionError, StepRef};
-use tinyllama_tutor_core::document::Given;
-use tinyllama_tutor_core::{SharedSession, note_profile};
+use tinyllama_session::{Session, SessionError};
+use tinyllama_tutor_core::SharedSession;
+use tinyllama_tutor_core::request::{News, Reply, SessionRequest, answer, reply};
 
 /// Interval at which the inbox is read. A tutor has to notice an instructor's order within two seconds.
 const INBOX: Duration = Duration::from_secs(1);
@@ -110,137 +110,14 @@ fn look_into_inbox(session: &mut Session, course: &Course) -> Option<Reply> {
     (!notices.is_empty()).then(|| reply(session, course, News::Notices(notices), true))
 }
 
-/// Carries out a request and returns its result.
-pub fn answer(session: &mut Session, course: &Course, request: SessionRequest) -> Reply {
-    let measures = matches!(
-        request,
-        SessionRequest::Measure
-            | SessionRequest::RunFinished { .. }
-            | SessionRequest::Profiled { .. }
-    );
-    // A request about a step that the course no longer has does nothing.
-    let done = carry_out(session, course, request).unwrap_or(Ok(News::None));
-    let news = done.unwrap_or_else(|error| News::Failed {
-        remedy: error.remedy(),
-        message: error.to_string(),
-    });
-    reply(session, course, news, measures)
-}
-
-fn reply(session: &mut Session, course: &Course, news: News, measures: bool) -> Reply {
-    let measured = measures.then(|| session.measured(course).ok()).flatten();
-    Reply {
-        records: session.news(),
-        unsaved: session.unsaved(),
-        measured: measured.map(Arc::new),
-        news,
-    }
-}
-
-fn carry_out(
-    session: &mut Session,
-    course: &Course,
-    request: SessionRequest,
-) -> Option<Result<News, SessionError>> {
-    let done = |result: Result<(), SessionError>| result.map(|()| News::None);
-    Some(match request {
-        SessionRequest::Measure => Ok(News::None),
-        SessionRequest::Spend(at, seconds) => done(session.spend(at, seconds)),
-        SessionRequest::Skip(at, note) => {
-            session.skip(at.clone(), &note).map(|()| News::Skipped(at))
-        }
-        SessionRequest::SkipLesson(at, note) => {
-            let skipped = session.skip_lesson(course.lesson(&at.lesson)?, &note);
-            skipped.map(|()| News::Skipped(at))
-        }
-        SessionRequest::TakePath(path) => done(session.take_path(path.as_ref())),
-        SessionRequest::Enter(at) => {
-            let (lesson, step) = course.find_step(&at)?;
-            done(session.turn_to(lesson, step))
-        }
-        SessionRequest::Read(at) => {
-            let (lesson, step) = course.find_step(&at)?;
-            done(session.read(lesson, step))
-        }
-        SessionRequest::Look(at) => {
-            let outcomes = session.outcomes(course, course.find_step(&at)?.1);
-            outcomes.map(|outcomes| News::Looked { at, outcomes })
-        }
-        SessionRequest::Give(at, given) => {
-            let (_, step) = course.find_step(&at)?;
-            match given {
-                Given::Guess(value) => done(session.predict(at, value)),
-                Given::Text(text) => done(session.reflect(at, &text)),
-                Given::Suspect(suspect) => done(session.suspect(at, step, &suspect)),
-                Given::Answer(answer) => {
-                    let marked = session.answer(at.clone(), course, step, answer);
-                    marked.map(|marked| News::Marked(at, marked))
-                }
-            }
-        }
-        SessionRequest::Recall(at, answer) => {
-            let (_, step) = course.find_step(&at)?;
-            let marked = session.recall(at.clone(), course, step, answer);
-            marked.map(|marked| News::Marked(at, marked))
-        }
-        SessionRequest::Check(at) => check(session, course, at, true)?,
-        SessionRequest::Hint(at) => {
-            let hint = session.next_hint(at.clone(), course.find_step(&at)?.1);
-            hint.map(|hint| News::Hint { at, hint })
-        }
-        SessionRequest::RunStarted {
-            run,
-            at,
-            target,
-            command,
-            recording,
-        } => {
-            let started = session.start_run(&run, Some(at), &target, command);
-            let marked = started.and_then(|()| match recording {
-                Some(origin) => session.mark_recording(&run, &origin),
-                None => Ok(()),
-            });
-            done(marked)
-        }
-        SessionRequest::RunFinished { run, at, exit } => match session.run_ended(&run, exit) {
-            Ok(()) if exit.is_success() => check(session, course, at, false)?,
-            ended => done(ended),
-        },
-        SessionRequest::Profiled { at, command } => {
-            let target = course
-                .find_step(&at)
-                .and_then(|(_, step)| step.target.as_deref());
-            let target = target.unwrap_or_default();
-            match note_profile(session, at.clone(), target, command) {
-                Ok(()) => check(session, course, at, false)?,
-                Err(error) => Err(error),
-            }
-        }
-        SessionRequest::Tried(at, tried) => done(session.check_kernel(at, &tried)),
-    })
-}
-
-fn check(
-    session: &mut Session,
-    course: &Course,
-    at: StepRef,
-    asked: bool,
-) -> Option<Result<News, SessionError>> {
-    let (lesson, step) = course.find_step(&at)?;
-    let outcomes = session.check(course, lesson, step);
-    Some(outcomes.map(|outcomes| News::Checked {
-        at,
-        outcomes,
-        asked,
-    }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use tinyllama_lesson::CourseSource;
     use tinyllama_session::event::{KernelTime, Scope};
-    use tinyllama_session::{InstructorOrder, OrderAction, SessionEvent, SessionLocation, inbox};
+    use tinyllama_session::{
+        InstructorOrder, OrderAction, SessionEvent, SessionLocation, StepRef, inbox,
+    };
 
     #[test]
     fn a_reply_waits_until_there_is_room_among_what_runs_say() {

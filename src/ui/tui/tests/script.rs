@@ -19,7 +19,6 @@ use crate::tui::model::message::{Effect, HandOver, Message, RunId};
 use crate::tui::model::task::BackgroundTask;
 use crate::tui::runtime::event_loop::{TerminalGuard, TerminalInput};
 use crate::tui::runtime::screen::ScreenDevice;
-use crate::tui::runtime::session_writer::answer;
 use crate::tui::runtime::{EffectHandler, Tutor, on_one_thread};
 use crate::tui::update::navigate;
 use crate::tui::view::document;
@@ -29,6 +28,7 @@ use tinyllama_runs::recording::{self, Library};
 use tinyllama_runs::{RunUpdate, read_line};
 use tinyllama_session::event::{RunExit, StepRef};
 use tinyllama_session::{Session, SessionLocation};
+use tinyllama_tutor_core::request::answer;
 use tinyllama_tutor_core::{RunEnding, TutorError};
 
 /// The event stream of a run with eight quick steps.

@@ -8,7 +8,7 @@ use ratatui::prelude::{Buffer, Rect};
 use serde_json::Value;
 
 use super::draw;
-use crate::tui::model::message::{Message, News, Reply};
+use crate::tui::model::message::Message;
 use crate::tui::panels::PANELS;
 use crate::tui::script::Script;
 use crate::tui::sheet::{SIZES, sheet, text};
@@ -18,6 +18,7 @@ use crate::tui::{
     ChoiceList, FocusedScreen, KeyMap, Model, Overlay, Palette, Pane, Reveal, Snippet, StepView,
     Theme,
 };
+use crate::tui::{News, Reply};
 use tinyllama_lesson::{Course, CourseSource, MarkedAnswer, Quiz, QuizAnswer, Step, Verdict};
 use tinyllama_runs::recording::documents;
 use tinyllama_session::kernel::CheckedKernel;
