@@ -172,9 +172,12 @@ pub struct NumberDocument {
     pub answer: Option<f64>,
     /// Path of the answer in a command's document, instead of `answer`
     pub read: Option<String>,
-    /// Largest accepted difference, as a share of the answer; 0 for an exact number
+    /// Largest accepted difference, as a share of the answer
     #[serde(default)]
     pub tolerance: f64,
+    /// True if a rounded answer is wrong; the question says so, with the word "exact"
+    #[serde(default)]
+    pub exact: bool,
     /// Shown to the right of the field
     #[serde(default)]
     pub unit: String,

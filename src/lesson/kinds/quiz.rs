@@ -117,6 +117,7 @@ fn number(
         answer: number.answer.unwrap_or(f64::NAN),
         read,
         tolerance: number.tolerance,
+        exact: number.exact,
         unit: number.unit.clone(),
         because: reader.settled(path, &number.because),
         mistakes,

@@ -30,7 +30,7 @@ impl StepBehavior for Quiz {
                     prompt: format!("Type a number{unit}."),
                     text: None,
                 };
-                let blocks = asked_output(self, context).chain(last_answer(number, context));
+                let blocks = asked_output(self, context).chain(last_answer(self, number, context));
                 (blocks.collect(), PrimaryAction::Ask(question))
             }
         }
@@ -99,12 +99,21 @@ fn menu(quiz: &Quiz, choices: &[QuizChoice], context: &StepContext) -> Vec<MenuL
 }
 
 /// Shows the last answer and its verdict.
-fn last_answer(number: &NumberQuestion, context: &StepContext) -> Vec<Block> {
+fn last_answer(quiz: &Quiz, number: &NumberQuestion, context: &StepContext) -> Vec<Block> {
     let Some(last) = context.progress.answers.last() else {
         return Vec::new();
     };
     let (answer, correct) = (last.answer, last.correct);
-    let word = if correct { "right" } else { "not so" };
+    // The right answer may stand in a command's output.
+    let is_near = match quiz.resolved(context.measured) {
+        Some(Quiz::Number(number)) => number.near_miss(answer).is_some(),
+        _ => false,
+    };
+    let verdict = match correct {
+        true => "right",
+        false if is_near => "close, but not yet right",
+        false => "not so",
+    };
     let because = match context.marked {
         Some(marked) => &*marked.because,
         None if correct => &number.because,
@@ -112,7 +121,7 @@ fn last_answer(number: &NumberQuestion, context: &StepContext) -> Vec<Block> {
     };
     vec![
         Block::News,
-        Block::Verdict(correct, format!("Your answer {answer}: {word}")),
+        Block::Verdict(correct, format!("Your answer {answer}: {verdict}")),
         Block::Markdown(because.into()),
     ]
 }

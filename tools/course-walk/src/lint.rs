@@ -92,11 +92,18 @@ pub fn lint(course: &Course, source: &CourseSource) -> Vec<Problem> {
         };
         given_away(lesson, &mut refuse);
         for (index, step) in lesson.steps.iter().enumerate() {
-            if let Some(Quiz::Number(_)) = step.as_quiz()
-                && !step.hints.iter().any(|hint| hint.after.is_none())
-            {
+            let Some(Quiz::Number(number)) = step.as_quiz() else {
+                continue;
+            };
+            if !step.hints.iter().any(|hint| hint.after.is_none()) {
                 let message = "a number needs a hint: a learner who gets it wrong sees it";
                 refuse(format!("steps/{index}"), message.into());
+            }
+            let mut asked = [step, step.asked_again()].into_iter();
+            if number.exact && !asked.all(|step| step.text.contains("exact")) {
+                let message =
+                    "no rounded number is right here, so the question has to say \"exactly\"";
+                refuse(format!("steps/{index}/number"), message.into());
             }
         }
     }
