@@ -20,8 +20,11 @@ use tinyllama_base::untrusted::plain;
 use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_course_walk::{blind_strategies, lint, scaffold};
 use tinyllama_lesson as lesson;
+use tinyllama_lesson::path::WHOLE;
 use tinyllama_lesson::quiz::Quiz;
-use tinyllama_lesson::{Course, CourseSource, Lesson, Problems, Step, Style, is_id};
+use tinyllama_lesson::{
+    Course, CourseSource, Lesson, Problems, SessionDocument, Step, Style, is_id,
+};
 use tinyllama_tutor_core::slide;
 use tinyllama_ui::plain::handout;
 
@@ -178,7 +181,7 @@ fn list(course: &Course, as_json: bool) -> Result<Exit> {
             [&planned.id, "not written", &plain(&planned.title), &minutes].map(String::from)
         });
         let rows: Vec<[String; 4]> = lessons.chain(planned).collect();
-        let title = format!("{}, {} minutes", session.title, session.minutes);
+        let title = session_title(course, session);
         page.table(
             TableColumns::titled(title, &rows)
                 .left("lesson", |row| row[0].clone())
@@ -187,13 +190,45 @@ fn list(course: &Course, as_json: bool) -> Result<Exit> {
                 .left("title", |row| row[2].clone()),
         );
     }
-    let paths = course.paths_in_text();
+    let paths: Vec<_> = std::iter::once(None)
+        .chain(course.paths.iter().map(Some))
+        .collect();
     page.table(
-        TableColumns::titled("Paths", &paths)
-            .left("path", |row| row.0.to_string())
-            .left("what", |row| plain(&row.1)),
+        TableColumns::titled(
+            "Paths, with the minutes and the required kernels of their lessons",
+            &paths,
+        )
+        .left("path", |path| {
+            path.map_or(WHOLE.to_string(), |path| path.id.clone())
+        })
+        .right("min", |path| match path {
+            Some(path) => format!("{:.0}", course.minutes_of_path(path)),
+            None => course
+                .lessons()
+                .map(|lesson| lesson.minutes)
+                .sum::<u32>()
+                .to_string(),
+        })
+        .right("kernels", |path| course.required_kernels(*path).to_string())
+        .left("what", |path| {
+            path.map_or_else(|| "the whole course".into(), |path| plain(&path.title))
+        }),
     );
     print_page(as_json, &document, &page)
+}
+
+/// The title of a session's table, with the sums over its lessons.
+fn session_title(course: &Course, session: &SessionDocument) -> String {
+    let lessons = session.lessons.iter().filter_map(|id| course.lesson(id));
+    let estimated: f64 = lessons.clone().map(Lesson::estimated_minutes).sum();
+    let optional: f64 = lessons.clone().map(Lesson::optional_minutes).sum();
+    let kernels: usize = lessons.map(Lesson::required_kernels).sum();
+    format!(
+        "{}: {} minutes planned, {estimated:.0} estimated, {optional:.0} more may be left out; {} required",
+        session.title,
+        session.minutes,
+        plural(kernels, "kernel")
+    )
 }
 
 /// # Errors
@@ -244,8 +279,8 @@ fn write_task(out: &mut String, step: &Step) -> fmt::Result {
         }
     }
     for check in &step.checks {
-        let (id, measure, bounds) = (&check.id, &check.measure, check.bounds());
-        writeln!(out, "\nCheck `{id}`: {measure} {bounds}")?;
+        let (measure, bounds) = (check.measure.in_words(), check.bounds());
+        writeln!(out, "\nCheck: {measure}, {bounds}")?;
     }
     Ok(())
 }

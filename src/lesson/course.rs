@@ -93,6 +93,17 @@ impl Course {
         [(WHOLE, whole)].into_iter().chain(paths).collect()
     }
 
+    /// Steps with a kernel to write that the whole course, or a path, asks for.
+    pub fn required_kernels(&self, path: Option<&LearningPath>) -> usize {
+        let asked = self.steps().filter(|(lesson, step)| match path {
+            Some(path) if !path.has_whole_lesson(&lesson.id) => {
+                path.names_step(&lesson.id, &step.id)
+            }
+            _ => !step.optional,
+        });
+        asked.filter(|(_, step)| step.as_kernel().is_some()).count()
+    }
+
     /// The planned minutes of a path's lessons plus the estimated minutes of its single steps.
     pub fn minutes_of_path(&self, path: &LearningPath) -> f64 {
         let whole = self.lessons().filter(|it| path.has_whole_lesson(&it.id));
@@ -129,6 +140,12 @@ impl Lesson {
     fn minutes_of(&self, optional: bool) -> f64 {
         let steps = self.steps.iter().filter(|step| step.optional == optional);
         steps.map(Step::estimated_minutes).sum()
+    }
+
+    /// Steps with a kernel to write that every learner does.
+    pub fn required_kernels(&self) -> usize {
+        let kernels = self.steps.iter().filter(|step| !step.optional);
+        kernels.filter(|step| step.as_kernel().is_some()).count()
     }
 
     pub fn step(&self, id: &str) -> Option<&Step> {
