@@ -279,6 +279,7 @@ fn compare(runs: &[StoredRun]) -> Result<Box<dyn Panel>, String> {
             repeats: vec![read.measurements],
             recorded: run.recording.clone(),
             setup: run.command.clone(),
+            rounds: 0,
         })
     });
     let compared: Result<Vec<_>, String> = compared.collect();

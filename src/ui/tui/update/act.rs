@@ -116,6 +116,10 @@ pub fn rebuild_comparison(model: &mut Model) {
             .collect(),
         recorded: model.measured.recorded(name).map(str::to_owned),
         setup: last_command(&model.state, name),
+        rounds: compare
+            .runs
+            .first()
+            .map_or(0, |first| model.measured.rounds(name, first)),
     });
     let panel = ComparePanel::new(compared.collect(), compare.metrics.clone());
     if let Some(view) = &mut model.step {

@@ -15,7 +15,7 @@ use tinyllama_runs::{Metric, Statistic};
 const LABEL: usize = 18;
 
 /// Columns of a table for the names of figures, and for a comparison with the first run.
-const METRIC: usize = 17;
+const METRIC: usize = 19;
 const RATIO: usize = 22;
 
 /// The labels of runs in at most `room` columns, but no fewer than have to be. Cut ones still differ.
@@ -25,34 +25,6 @@ pub fn labels(runs: &[ComparedRun], room: usize, theme: &Theme) -> Vec<String> {
     shortened_apart(&labels, room, theme.glyphs.ellipsis, |label| {
         cut(label, room, theme)
     })
-}
-
-/// The name of a metric for people.
-pub fn name(metric: Metric) -> &'static str {
-    match metric {
-        Metric::TotalMs => "step time",
-        Metric::ForwardMs => "forward",
-        Metric::BackwardMs => "backward",
-        Metric::OptimizerMs => "optimizer",
-        Metric::WallMs => "report to report",
-        Metric::FirstStepMs => "first step",
-        Metric::SamplesPerS => "throughput",
-        Metric::TokensPerS => "tokens",
-        Metric::LaunchesPerStep => "launches a step",
-        Metric::PeakBytesInUse => "peak memory",
-        Metric::PeakBytesReserved => "peak reserved",
-        Metric::ProcessPeakBytes => "process memory",
-        Metric::FirstLoss => "first loss",
-        Metric::FinalLoss => "final loss",
-        Metric::Parameters => "parameters",
-        Metric::ParameterTensors => "tensors",
-        Metric::ParametersWithGradient => "with gradient",
-        Metric::LossDifference => "loss difference",
-        Metric::GradientDifference => "gradient diff.",
-        Metric::FlopsPerStep => "work a step",
-        Metric::BytesPerStep => "bytes a step",
-        Metric::AchievedFlopsPerS => "achieved",
-    }
 }
 
 /// The figure of a run. Times: the median of the repeats' medians. Other metrics: the last repeat that reports one.
@@ -107,6 +79,11 @@ fn ratio_to_first(run: &ComparedRun, base: &ComparedRun, metric: Metric) -> Opti
     if run.recorded.is_some() && !own.is_empty() && own == first {
         return Some(RatioToFirst::Itself);
     }
+    if metric.is_per_step() && run.is_in_turns() {
+        let [own, first] = [&own, &first].map(|all| &all[all.len().saturating_sub(run.rounds)..]);
+        return RelativeTime::from_rounds(own, first, USUAL_CONFIDENCE, USUAL_MARGIN)
+            .map(RatioToFirst::Time);
+    }
     if metric.is_per_step() {
         return RelativeTime::from_runs(&own, &first, USUAL_CONFIDENCE, USUAL_MARGIN)
             .map(RatioToFirst::Time);
@@ -121,6 +98,9 @@ const SAME: &str = "the same recording";
 
 /// Stands instead of a verdict when the same command gave other times.
 const DIFFERS: &str = "differs";
+
+/// Stands instead of a verdict for runs made one after the other: a drift of the machine can be all of the difference.
+const NO_TURNS: &str = "not in turns";
 
 /// Returns whether a difference comes from chance: both runs have the same setup, so no change can explain it.
 fn is_chance(run: &ComparedRun, base: Option<&ComparedRun>, relative: &RelativeTime) -> bool {
@@ -150,7 +130,7 @@ pub fn table(runs: &[ComparedRun], metrics: &[Metric], wide: u16, theme: &Theme)
         }
     }
     for metric in metrics {
-        let mut row = vec![Cell::from(name(*metric))];
+        let mut row = vec![Cell::from(metric.in_words())];
         for (at, run) in runs.iter().enumerate() {
             row.push(Cell::figure(
                 value(run, *metric).map(|value| metric.unit().show(value)),
@@ -177,6 +157,7 @@ fn ratio_cell(
         Some(RatioToFirst::Time(relative)) => {
             let (word, tone) = match relative.finding {
                 _ if is_chance(run, base, &relative) => (DIFFERS.to_owned(), Tone::Warning),
+                Some(_) if !run.is_in_turns() => (NO_TURNS.to_owned(), Tone::Muted),
                 Some(finding) => (finding.to_string(), tone(&relative)),
                 None => ("unknown".to_owned(), tone(&relative)),
             };
@@ -192,7 +173,7 @@ pub fn detail(
     wide: u16,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
-    let title = format!("{}: {}", name(metric), metric.origin());
+    let title = format!("{}: {}", metric.in_words(), metric.origin());
     let mut lines = paragraph(&title, wide, theme.emphasis());
     let labels = labels(runs, usize::from(wide) / 4, theme);
     let columns = labels.iter().map(|label| width(label)).max().unwrap_or(0);
@@ -243,6 +224,13 @@ fn describe_run(
             text.push_str(&format!(
                 "; {} the first, though nothing was changed: {DIFFERS}, because something else was running",
                 theme.ratio(relative.ratio)
+            ));
+        }
+        Some(RatioToFirst::Time(relative)) if !run.is_in_turns() => {
+            let speedup = relative.speedup_text().replacen('x', theme.glyphs.times, 1);
+            text.push_str(&format!(
+                "; speed {speedup} that of the first. These runs were not made in turns, so a drift of the machine is not in \
+                 this interval: c at the step of the run takes both in turns"
             ));
         }
         Some(RatioToFirst::Time(relative)) => {

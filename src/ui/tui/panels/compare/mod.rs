@@ -23,9 +23,19 @@ pub struct ComparedRun {
     pub recorded: Option<String>,
     /// The command line of the runs; empty if it is not known.
     pub setup: Vec<String>,
+    /// Number of rounds in which it took turns with the first run.
+    pub rounds: usize,
 }
 
+/// Fewer rounds do not show a drift of the machine.
+const LEAST_ROUNDS: usize = 3;
+
 impl ComparedRun {
+    /// Returns whether it took turns with the first run often enough for a verdict.
+    fn is_in_turns(&self) -> bool {
+        self.rounds >= LEAST_ROUNDS
+    }
+
     /// Returns whether both runs have the same known command line.
     fn is_set_up_as(&self, other: &ComparedRun) -> bool {
         !self.setup.is_empty() && self.setup == other.setup

@@ -50,6 +50,15 @@ fn compared(label: &str, repeats: Vec<Measurements>) -> ComparedRun {
         repeats,
         recorded: None,
         setup: Vec::new(),
+        rounds: 0,
+    }
+}
+
+/// Runs that took turns with the first one.
+fn in_turns(label: &str, repeats: Vec<Measurements>) -> ComparedRun {
+    ComparedRun {
+        rounds: repeats.len(),
+        ..compared(label, repeats)
     }
 }
 
@@ -57,7 +66,12 @@ fn compared(label: &str, repeats: Vec<Measurements>) -> ComparedRun {
 fn the_same_command_is_never_called_faster() {
     let of = |ms, seed| ComparedRun {
         setup: vec!["run".into(), "v1".into()],
-        ..compared("baseline", vec![run(ms, 1.0, true, seed)])
+        ..in_turns(
+            "baseline",
+            (seed..seed + 3)
+                .map(|seed| run(ms, 1.0, true, seed))
+                .collect(),
+        )
     };
     let drawn = |other: ComparedRun| {
         let panel = ComparePanel::new(vec![of(31.4, 1), other], vec![]);
@@ -75,7 +89,15 @@ fn the_same_command_is_never_called_faster() {
         setup: vec!["run".into(), "v2".into()],
         ..of(15.7, 2)
     };
-    assert!(drawn(changed).contains("faster"));
+    assert!(drawn(changed.clone()).contains("faster"));
+    let apart = drawn(ComparedRun {
+        rounds: 2,
+        ..changed
+    });
+    assert!(
+        !apart.contains("faster") && apart.contains("not in turns"),
+        "{apart}"
+    );
 }
 
 fn panel() -> ComparePanel {
@@ -105,8 +127,17 @@ fn three_runs_side_by_side() {
 }
 
 #[test]
-fn a_faster_run_is_called_faster_and_noise_is_not() {
-    let panel = panel();
+fn a_faster_run_in_turns_is_called_faster_and_noise_is_not() {
+    let thrice = |ms, spread, parts, seed: u64| {
+        let repeats = (seed..seed + 3).map(|seed| run(ms, spread, parts, seed));
+        in_turns("run", repeats.collect())
+    };
+    let runs = vec![
+        thrice(31.4, 1.0, true, 1),
+        thrice(21.2, 1.0, true, 4),
+        thrice(31.35, 6.0, false, 7),
+    ];
+    let panel = ComparePanel::new(runs, vec![]);
     let table = panel.table(0, &Theme::default());
     let text = |row: usize, column: usize| table.rows[row][column].text.clone();
     assert!(
@@ -128,7 +159,7 @@ fn a_faster_run_is_called_faster_and_noise_is_not() {
 #[test]
 fn two_runs_and_the_figures_a_lesson_names() {
     let runs = vec![
-        compared(
+        in_turns(
             "v1",
             vec![
                 run(31.4, 1.0, true, 1),
@@ -136,7 +167,7 @@ fn two_runs_and_the_figures_a_lesson_names() {
                 run(31.8, 1.0, true, 5),
             ],
         ),
-        compared(
+        in_turns(
             "v2",
             vec![
                 run(21.2, 1.0, true, 2),
@@ -178,9 +209,14 @@ fn nothing_to_compare_and_any_area_are_no_reason_to_panic() {
 
 #[test]
 fn a_recording_is_named_and_not_held_against_a_run_made_here() {
+    let thrice = |ms, seed: u64| {
+        (seed..seed + 3)
+            .map(|seed| run(ms, 1.0, true, seed))
+            .collect()
+    };
     let mut runs = vec![
-        compared("Run the baseline", vec![run(31.4, 1.0, true, 1)]),
-        compared("Fuse it", vec![run(21.2, 1.0, true, 2)]),
+        in_turns("Run the baseline", thrice(31.4, 1)),
+        in_turns("Fuse it", thrice(21.2, 4)),
     ];
     let drawn = |runs: &[ComparedRun]| {
         let area = Rect::new(0, 0, 100, 40);
