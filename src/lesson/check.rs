@@ -240,7 +240,7 @@ impl Check {
                 let below = below.last().map_or(&[][..], Series::values);
                 let ratios = above.values().iter().zip(below).map(|(a, b)| a / b);
                 Series::new(ratios.collect())
-                    .map_err(|_| Undecided::NotFinite(self.measure.to_string()))
+                    .map_err(|_| Undecided::NotFinite(self.measure.in_words()))
                     .map(|ratios| interval_of_median(&ratios, confidence))?
             }
             (Some(denominator), _) => {
@@ -323,7 +323,7 @@ pub fn exact(quantity: &Quantity, runs: &dyn Runs) -> Result<f64, Undecided> {
     if value.is_finite() {
         Ok(value)
     } else {
-        Err(Undecided::NotFinite(quantity.to_string()))
+        Err(Undecided::NotFinite(quantity.in_words()))
     }
 }
 
@@ -369,7 +369,7 @@ fn on_cpu(run: &RunName, runs: &dyn Runs) -> bool {
 fn newest(term: &Term, runs: &dyn Runs) -> Result<f64, Undecided> {
     newest_run(term, runs)?
         .value(term.metric, term.statistic)
-        .ok_or_else(|| Undecided::NotReported(term.to_string()))
+        .ok_or_else(|| Undecided::NotReported(term.in_words()))
 }
 
 fn newest_run<'a>(term: &Term, runs: &'a dyn Runs) -> Result<&'a Measurements, Undecided> {
@@ -407,7 +407,7 @@ fn all_series(term: &Term, runs: &dyn Runs) -> Result<Vec<Series>, Undecided> {
         .iter()
         .map(|run| run.series(term.metric))
         .collect::<Option<Vec<_>>>();
-    series.ok_or_else(|| Undecided::NotReported(term.to_string()))
+    series.ok_or_else(|| Undecided::NotReported(term.in_words()))
 }
 
 impl CheckOutcome {
@@ -415,7 +415,7 @@ impl CheckOutcome {
     pub fn explain(&self, check: &Check) -> String {
         let numbers = self.numbers(check);
         match &self.undecided {
-            Some(undecided) => format!("{}{numbers}", undecided.explain()),
+            Some(undecided) => format!("{}{numbers}", undecided.explain(&check.measure)),
             None if self.verdict == Verdict::NotEvaluated => {
                 "Only a GPU can show this, and this run was made on a CPU, so it is not checked here.".into()
             }
@@ -433,7 +433,10 @@ impl CheckOutcome {
         let unit = check.measure.unit();
         let spread = self.interval.map_or(String::new(), |interval| {
             let basis = match interval.basis {
-                Basis::Steps => "from the steps of one run each",
+                Basis::Steps if check.measure.compared().is_some() => {
+                    "from the steps of one run each; a drift of the machine between the two is not in it"
+                }
+                Basis::Steps => "from the steps of one run",
                 Basis::Runs | Basis::Rounds | Basis::Combinations => "from several runs each",
             };
             let (low, high) = (unit.show(interval.low), unit.show(interval.high));
@@ -444,27 +447,30 @@ impl CheckOutcome {
         });
         let recorded = self.recorded.as_deref().map(label);
         let recorded = recorded.map_or(String::new(), |label| format!(" ({label})"));
-        format!(
-            "{} is {}{spread}; asked for: {}.{recorded}",
-            check.measure,
-            unit.show(value),
-            check.bounds()
-        )
+        let (measure, value) = (check.measure.in_a_sentence(), unit.show(value));
+        let bounds = check.bounds();
+        format!("{measure}: {value}{spread}. Asked for: {bounds}.{recorded}")
     }
 }
 
 impl Undecided {
-    fn explain(&self) -> String {
+    fn explain(&self, measure: &Quantity) -> String {
+        let title = |run: &RunName| {
+            let of_run = measure.terms().find(|term| term.run == *run);
+            of_run.map_or(run.step.clone(), |term| term.title.clone())
+        };
         match self {
             Undecided::NotRun(run) if run.step.ends_with(FIXED) => {
                 "This is decided by the run with the right fix, which was not made yet.".into()
             }
-            Undecided::NotRun(run) => format!("This needs the run of step `{}`, which has not been started yet.", run.step),
+            Undecided::NotRun(run) => {
+                format!("This needs the run \"{}\", which was not made yet.", title(run))
+            }
             Undecided::NotReported(figure) => {
-                format!("This machine's backend does not report {figure}, so it cannot be checked.")
+                format!("The backend does not report the {figure}, so this cannot be checked.")
             }
             Undecided::NotFinite(figure) => {
-                format!("{figure} is not a finite number: look at the run's loss and its log.")
+                format!("The {figure} is not a finite number: look at the run's loss and its log.")
             }
             Undecided::OtherDevice { above, below } => format!(
                 "The two runs come from different devices, {above} and {below}, so their ratio says nothing. Run both on one device."
@@ -476,8 +482,8 @@ impl Undecided {
                 "The value lies so close to the bound that measuring longer will not tell them apart.\n".into()
             }
             Undecided::OtherMachine { recording } => format!(
-                "The run of step `{}` is a recording of another machine: play recordings of both, or run both here.",
-                recording.step
+                "The run \"{}\" is a recording of another machine: play recordings of both, or run both here.",
+                title(recording)
             ),
             Undecided::OneRunEach => {
                 "One run of each is not enough here: other programs on this GPU can cause as large a difference. Take three of each, in turns.\n".into()

@@ -112,8 +112,10 @@ impl Expect {
             Verdict::NotYet => self.not_yet.trim(),
             _ => "The document does not report it.",
         };
-        let shown = found.shown.as_deref().unwrap_or("not there");
-        let (figure, bounds) = (&self.figure, self.bounds());
-        format!("{text}\n{figure} is {shown}; asked for: {bounds}.")
+        let shown = found.shown.as_deref().unwrap_or("nothing");
+        format!(
+            "{text}\nThe command says {shown}. Asked for: {}.",
+            self.bounds()
+        )
     }
 }

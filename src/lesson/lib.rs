@@ -33,6 +33,7 @@ mod load;
 mod locate;
 pub mod output_view;
 pub mod path;
+pub mod placeholder;
 pub mod problem;
 pub mod quantity;
 pub mod quiz;
@@ -40,6 +41,7 @@ mod read_step;
 pub mod schema;
 pub mod source;
 mod step_reader;
+pub mod template;
 mod validate;
 
 pub use case::CaseMove;

@@ -1,12 +1,13 @@
 //! Reads a course: files become documents, documents become a [`Course`], and all problems on the way are collected.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::document::FORMAT;
 use super::file::CourseFile;
+use super::kinds::StepKind;
 use super::step_reader::StepReader;
 use crate::{
-    CommandCheck, Course, CourseSource, Lesson, LessonDocument, Problem, Problems,
+    CommandCheck, Course, CourseSource, FIXED, Lesson, LessonDocument, Problem, Problems, RunName,
     WorkshopDocument, live, validate,
 };
 
@@ -66,6 +67,7 @@ fn read(
             lessons.insert(id.clone(), lesson);
         }
     }
+    name_runs(&mut lessons);
     let course = Course {
         title: workshop.title,
         version: workshop.version,
@@ -77,6 +79,30 @@ fn read(
     };
     validate::course(&course, &file, &files, problems);
     Some(course)
+}
+
+/// Names the runs of checks and predictions by the titles of their steps.
+fn name_runs(lessons: &mut BTreeMap<String, Lesson>) {
+    let steps = lessons.values().flat_map(|lesson| {
+        let steps = lesson.steps.iter();
+        steps.map(|step| (RunName::new(&lesson.id, &step.id), step.title.clone()))
+    });
+    let titles: HashMap<RunName, String> = steps.collect();
+    let title = |run: &RunName| match run.step.strip_suffix(FIXED) {
+        Some(step) => {
+            let title = titles.get(&RunName::new(&run.lesson, step))?;
+            Some(format!("{title}, fixed"))
+        }
+        None => titles.get(run).cloned(),
+    };
+    for step in lessons.values_mut().flat_map(|lesson| &mut lesson.steps) {
+        for check in &mut step.checks {
+            check.measure.take_titles(&title);
+        }
+        if let StepKind::Predict(predict) = &mut step.kind {
+            predict.measure.take_titles(&title);
+        }
+    }
 }
 
 fn read_lesson(

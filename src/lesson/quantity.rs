@@ -46,6 +46,8 @@ pub struct Term {
     pub run: RunName,
     pub metric: Metric,
     pub statistic: Statistic,
+    /// Title of the run's step; its id until the whole course is read.
+    pub title: String,
 }
 
 /// A figure, or the ratio of two.
@@ -79,13 +81,62 @@ impl Quantity {
 
     /// All runs that it needs.
     pub fn runs(&self) -> impl Iterator<Item = &RunName> {
-        std::iter::once(&self.numerator.run).chain(self.denominator.as_ref().map(|term| &term.run))
+        self.terms().map(|term| &term.run)
     }
 
     /// The two runs whose ratio it is; `None` if it is no ratio of two runs.
     pub fn compared(&self) -> Option<[&RunName; 2]> {
         let (above, below) = (&self.numerator.run, &self.denominator.as_ref()?.run);
         (above != below).then_some([above, below])
+    }
+
+    /// Takes the titles of the runs' steps from the whole course.
+    pub(super) fn take_titles(&mut self, title: &dyn Fn(&RunName) -> Option<String>) {
+        for term in std::iter::once(&mut self.numerator).chain(&mut self.denominator) {
+            if let Some(title) = title(&term.run) {
+                term.title = title;
+            }
+        }
+    }
+
+    /// Both figures of a ratio, or the one.
+    pub fn terms(&self) -> impl Iterator<Item = &Term> {
+        std::iter::once(&self.numerator).chain(&self.denominator)
+    }
+
+    /// The quantity for people: `step time of "A", divided by that of "B"`.
+    pub fn in_words(&self) -> String {
+        let above = self.numerator.in_words();
+        let Some(below) = &self.denominator else {
+            return above;
+        };
+        let is_same =
+            (below.metric, below.statistic) == (self.numerator.metric, self.numerator.statistic);
+        match (is_same, below.run == self.numerator.run) {
+            (true, _) => format!("{above}, divided by that of \"{}\"", below.title),
+            (false, true) => format!("{above}, divided by its {}", below.metric_in_words()),
+            (false, false) => format!("{above}, divided by the {}", below.in_words()),
+        }
+    }
+
+    /// The quantity in words, with a capital letter.
+    pub fn in_a_sentence(&self) -> String {
+        let words = self.in_words();
+        let mut letters = words.chars();
+        let first = letters.next().map(|first| first.to_ascii_uppercase());
+        first.into_iter().chain(letters).collect()
+    }
+
+    /// The quantity for a narrow line, without the runs: `step time, one run over the other`.
+    pub fn in_short(&self) -> String {
+        let above = self.numerator.metric_in_words();
+        match &self.denominator {
+            None => above,
+            Some(below) if below.metric_in_words() == above => {
+                format!("{above}, one run over the other")
+            }
+            Some(below) => format!("{above} over {}", below.metric_in_words()),
+        }
     }
 
     /// Returns whether it has a spread over steps, so that a confidence makes sense.
@@ -122,11 +173,29 @@ impl Term {
                 "`{text}` is not of the form `run.metric` or `run.metric.p90`"
             ));
         }
+        let run = RunName::parse(run, lesson);
+        let title = run.step.clone();
         Ok(Self {
-            run: RunName::parse(run, lesson),
+            run,
             metric,
             statistic,
+            title,
         })
+    }
+
+    /// The figure for people: `step time of "A fresh baseline"`.
+    pub fn in_words(&self) -> String {
+        format!("{} of \"{}\"", self.metric_in_words(), self.title)
+    }
+
+    fn metric_in_words(&self) -> String {
+        let metric = self.metric.in_words();
+        match self.statistic {
+            Statistic::Median => metric.into(),
+            Statistic::P10 => format!("10th percentile of the {metric}"),
+            Statistic::P90 => format!("90th percentile of the {metric}"),
+            Statistic::Spread => format!("spread of the {metric}"),
+        }
     }
 }
 
@@ -201,5 +270,28 @@ mod tests {
         ]
         .map(|text| format!("`{text}`: {}", Quantity::parse(text, "first").unwrap_err()));
         insta::assert_snapshot!(errors.join("\n"));
+    }
+
+    #[test]
+    fn a_quantity_in_words_names_runs_by_their_titles() {
+        let title = |run: &RunName| match &*run.step {
+            "base" => Some("A baseline".to_string()),
+            "fused" => Some("One product".to_string()),
+            _ => None,
+        };
+        let words = [
+            "base.total_ms",
+            "base.total_ms.spread",
+            "base.total_ms / fused.total_ms",
+            "base.final_loss / base.first_loss",
+            "base.total_ms / fused.forward_ms",
+            "unknown.launches_per_step.",
+        ]
+        .map(|text| {
+            let mut quantity = Quantity::parse(text.trim_end_matches('.'), "lesson").unwrap();
+            quantity.take_titles(&title);
+            quantity.in_words()
+        });
+        insta::assert_snapshot!(words.join("\n"));
     }
 }

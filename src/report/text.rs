@@ -167,7 +167,6 @@ pub fn program(run: &RunReport) -> String {
 pub fn predictions(report: &Report) -> ReportTable<&Prediction> {
     ReportTable::new(&report.predictions)
         .text("Question", |guess| guess.title.clone())
-        .code("Quantity", |guess| guess.quantity.clone())
         .number("Predicted", |guess| guess.predicted_text.clone())
         .number("Measured", |guess| match &guess.measured_text {
             Some(measured) => match &guess.recording {

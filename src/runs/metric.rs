@@ -15,9 +15,9 @@ enum FigureSource {
     Parts(fn(&Parts) -> Option<f64>),
 }
 
-/// Defines the figures. A row has the name, the unit, where the value is found, and what measured or counted it.
+/// Defines the figures. A row has the name, the words for people, the unit, where the value is found, and what measured or counted it.
 macro_rules! metrics {
-    ($($metric:ident = $name:literal, $unit:expr, $of:ident($value:expr), $origin:literal;)+) => {
+    ($($metric:ident = $name:literal, $words:literal, $unit:expr, $of:ident($value:expr), $origin:literal;)+) => {
         named! {
             /// A figure of a run.
             #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -29,6 +29,11 @@ macro_rules! metrics {
             pub fn unit(self) -> MetricUnit {
                 use MetricUnit::*;
                 match self { $(Metric::$metric => $unit,)+ }
+            }
+
+            /// Names the figure for people.
+            pub fn in_words(self) -> &'static str {
+                match self { $(Metric::$metric => $words,)+ }
             }
 
             /// Describes the source of the figure.
@@ -44,29 +49,29 @@ macro_rules! metrics {
 }
 
 metrics! {
-    TotalMs = "total_ms", Milliseconds, Step(|it| Some(it.total_ms)), "host clock around each measured step";
-    ForwardMs = "forward_ms", Milliseconds, Step(|it| it.forward_ms), "host clock around this phase of each measured step";
-    BackwardMs = "backward_ms", Milliseconds, Step(|it| it.backward_ms), "host clock around this phase of each measured step";
-    OptimizerMs = "optimizer_ms", Milliseconds, Step(|it| it.optimizer_ms), "host clock around this phase of each measured step";
+    TotalMs = "total_ms", "step time", Milliseconds, Step(|it| Some(it.total_ms)), "host clock around each measured step";
+    ForwardMs = "forward_ms", "forward time", Milliseconds, Step(|it| it.forward_ms), "host clock around this phase of each measured step";
+    BackwardMs = "backward_ms", "backward time", Milliseconds, Step(|it| it.backward_ms), "host clock around this phase of each measured step";
+    OptimizerMs = "optimizer_ms", "optimizer time", Milliseconds, Step(|it| it.optimizer_ms), "host clock around this phase of each measured step";
     // `Measurements` takes it from the times of events.
-    WallMs = "wall_ms", Milliseconds, Step(|_| None), "host clock from the report of one step to that of the next";
-    FirstStepMs = "first_step_ms", Milliseconds, Summary(|it| it.first_step_ms), "host clock around the first step, compiling and tuning included";
-    SamplesPerS = "samples_per_s", PerSecond("samples"), Summary(|it| it.samples_per_s), "counted over the measured steps and their total time";
-    TokensPerS = "tokens_per_s", PerSecond("tokens"), Summary(|it| it.tokens_per_s), "counted over the measured steps and their total time";
-    LaunchesPerStep = "launches_per_step", Count("launches"), Summary(|it| it.launches_per_step), "kernels the host issued, counted at each launch; on a CPU this project's";
-    PeakBytesInUse = "peak_bytes_in_use", Bytes, Summary(|it| Some(it.peak_bytes_in_use? as f64)), "the backend's memory pool";
-    PeakBytesReserved = "peak_bytes_reserved", Bytes, Summary(|it| Some(it.peak_bytes_reserved? as f64)), "the backend's memory pool";
-    ProcessPeakBytes = "process_peak_bytes", Bytes, Summary(|it| Some(it.process_peak_bytes? as f64)), "the system, for the whole process";
-    FirstLoss = "first_loss", Nats, Summary(|it| it.first_loss), "computed by the model in that step";
-    FinalLoss = "final_loss", Nats, Summary(|it| it.final_loss), "computed by the model in that step";
-    Parameters = "parameters", Count("parameters"), Summary(|it| Some(it.parameters as f64)), "counted in the model";
-    ParameterTensors = "parameter_tensors", Count("tensors"), Summary(|it| Some(it.parameter_tensors as f64)), "counted in the model";
-    ParametersWithGradient = "parameters_with_gradient", Count("tensors"), Summary(|it| Some(it.parameters_with_gradient? as f64)), "tensors whose gradient the last step computed";
-    LossDifference = "loss_difference", One, Summary(|it| Some(it.repeatability.as_ref()?.loss_difference)), "largest relative difference between two repeats of a step";
-    GradientDifference = "gradient_difference", One, Summary(|it| Some(it.repeatability.as_ref()?.gradient_difference)), "largest relative difference between two repeats of a step";
-    FlopsPerStep = "flops_per_step", Count("FLOP"), Parts(|it| Some(it.flops_per_step)), "counted from shapes, not measured";
-    BytesPerStep = "bytes_per_step", Bytes, Parts(|it| Some(it.bytes_per_step)), "counted from shapes, not measured";
-    AchievedFlopsPerS = "achieved_flops_per_s", PerSecond("FLOP"), Parts(|it| it.achieved_flops_per_s), "FLOP counted from shapes over the median measured step";
+    WallMs = "wall_ms", "report to report", Milliseconds, Step(|_| None), "host clock from the report of one step to that of the next";
+    FirstStepMs = "first_step_ms", "first step", Milliseconds, Summary(|it| it.first_step_ms), "host clock around the first step, compiling and tuning included";
+    SamplesPerS = "samples_per_s", "samples a second", PerSecond("samples"), Summary(|it| it.samples_per_s), "counted over the measured steps and their total time";
+    TokensPerS = "tokens_per_s", "tokens a second", PerSecond("tokens"), Summary(|it| it.tokens_per_s), "counted over the measured steps and their total time";
+    LaunchesPerStep = "launches_per_step", "launches a step", Count("launches"), Summary(|it| it.launches_per_step), "kernels the host issued, counted at each launch; on a CPU this project's";
+    PeakBytesInUse = "peak_bytes_in_use", "peak memory", Bytes, Summary(|it| Some(it.peak_bytes_in_use? as f64)), "the backend's memory pool";
+    PeakBytesReserved = "peak_bytes_reserved", "reserved memory", Bytes, Summary(|it| Some(it.peak_bytes_reserved? as f64)), "the backend's memory pool";
+    ProcessPeakBytes = "process_peak_bytes", "process memory", Bytes, Summary(|it| Some(it.process_peak_bytes? as f64)), "the system, for the whole process";
+    FirstLoss = "first_loss", "first loss", Nats, Summary(|it| it.first_loss), "computed by the model in that step";
+    FinalLoss = "final_loss", "final loss", Nats, Summary(|it| it.final_loss), "computed by the model in that step";
+    Parameters = "parameters", "parameters", Count("parameters"), Summary(|it| Some(it.parameters as f64)), "counted in the model";
+    ParameterTensors = "parameter_tensors", "parameter tensors", Count("tensors"), Summary(|it| Some(it.parameter_tensors as f64)), "counted in the model";
+    ParametersWithGradient = "parameters_with_gradient", "gradients", Count("tensors"), Summary(|it| Some(it.parameters_with_gradient? as f64)), "tensors whose gradient the last step computed";
+    LossDifference = "loss_difference", "loss difference", One, Summary(|it| Some(it.repeatability.as_ref()?.loss_difference)), "largest relative difference between two repeats of a step";
+    GradientDifference = "gradient_difference", "gradient difference", One, Summary(|it| Some(it.repeatability.as_ref()?.gradient_difference)), "largest relative difference between two repeats of a step";
+    FlopsPerStep = "flops_per_step", "work a step", Count("FLOP"), Parts(|it| Some(it.flops_per_step)), "counted from shapes, not measured";
+    BytesPerStep = "bytes_per_step", "bytes a step", Bytes, Parts(|it| Some(it.bytes_per_step)), "counted from shapes, not measured";
+    AchievedFlopsPerS = "achieved_flops_per_s", "achieved rate", PerSecond("FLOP"), Parts(|it| it.achieved_flops_per_s), "FLOP counted from shapes over the median measured step";
 }
 
 /// The unit of a figure.
@@ -94,6 +99,17 @@ impl Metric {
         matches!(
             self,
             Metric::LossDifference | Metric::GradientDifference | Metric::ParametersWithGradient
+        )
+    }
+
+    /// Returns whether every machine reports the figure in a run that ends well.
+    pub fn is_always_reported(self) -> bool {
+        !matches!(
+            self,
+            Metric::LaunchesPerStep
+                | Metric::PeakBytesInUse
+                | Metric::PeakBytesReserved
+                | Metric::AchievedFlopsPerS
         )
     }
 

@@ -45,6 +45,11 @@ pub struct CheckResultText {
 }
 
 impl CheckResultText {
+    /// The check's name for people: its id without hyphens.
+    pub fn name(&self) -> String {
+        self.check.replace('-', " ")
+    }
+
     /// A text such as `passed`, or `not yet (not required here)`.
     pub fn text(&self) -> String {
         let name = self.verdict.name();

@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
+use itertools::Itertools as _;
+
 use tinyllama_base::{duration, milliseconds, or_not_reported};
 use tinyllama_contract::{Body, Event};
-use tinyllama_lesson::{Course, Quantity, Runs, exact, recorded};
+use tinyllama_lesson::{Course, Quantity, Runs, Term, exact, recorded};
 use tinyllama_runs::event_text;
 use tinyllama_runs::recording::label;
 use tinyllama_session::progress::progress;
@@ -40,8 +42,16 @@ pub fn guess(quantity: &Quantity, step: Option<&StepProgress>, runs: &dyn Runs) 
             text.push('.');
         }
         Err(_) => {
-            let run = &quantity.numerator.run.step;
-            let _ = write!(text, " The run `{run}` will show it.");
+            let is_missing = |term: &&Term| runs.measurements(&term.run).is_empty();
+            let missing: Vec<_> = quantity.terms().filter(is_missing).collect();
+            let titles = missing.iter().map(|term| format!("\"{}\"", term.title));
+            let titles = itertools::join(titles.unique(), " and ");
+            let _ = match missing.len() {
+                // The runs are there, but of other machines or without the figure.
+                0 => write!(text, " The runs so far do not show it."),
+                1 => write!(text, " The run {titles} will show it."),
+                _ => write!(text, " The runs {titles} will show it."),
+            };
         }
     }
     Some(text)

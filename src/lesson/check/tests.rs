@@ -155,7 +155,7 @@ fn a_figure_that_was_not_reported_or_not_run_is_never_zero() {
     assert_eq!(outcome.verdict, Verdict::Inconclusive);
     assert_eq!(
         outcome.undecided,
-        Some(Undecided::NotReported("cpu.launches_per_step".into()))
+        Some(Undecided::NotReported("launches a step of \"cpu\"".into()))
     );
     assert_eq!(outcome.value, None);
     insta::assert_snapshot!(outcome.explain(&launches));
@@ -380,7 +380,7 @@ fn one_run_each_decides_on_a_shared_gpu_only_what_is_far_from_the_bound() {
         let check = check("a.total_ms / b.total_ms", Some(0.95), Some(1.05));
         let judged = check.evaluate(&fixed);
         let numbers = judged.explain(&check);
-        assert!(numbers.contains("asked for: between 0.95"), "{numbers}");
+        assert!(numbers.contains("Asked for: between 0.95"), "{numbers}");
         (judged.verdict, judged.undecided)
     };
     let one_each = (Verdict::Inconclusive, Some(Undecided::OneRunEach));

@@ -6,7 +6,9 @@ use super::id;
 use crate::contradictions::contradictions;
 use crate::file::CourseFile;
 use crate::kinds::Demand;
-use crate::{Course, Lesson, Problem, Step, is_id, live};
+use crate::placeholder::PlaceholderValue;
+use crate::template::{self, TextCondition, TextPart};
+use crate::{Course, Lesson, Problem, Step, is_id};
 use tinyllama_contract::targets;
 
 /// A lesson may exceed its planned time by this factor before it counts as too long.
@@ -135,17 +137,66 @@ impl LessonCheck<'_> {
     /// `index`.
     pub fn live(&mut self, at: &str, text: &str, index: usize, end: usize) {
         let path = format!("{at}/text");
-        for value in live::values(text) {
-            match live::PlaceholderValue::parse(value, &self.lesson.id) {
-                Ok(live::PlaceholderValue::Run(quantity)) => {
-                    self.measured_before(end, &quantity, &path)
-                }
-                Ok(live::PlaceholderValue::Output(figure, _)) => {
-                    self.output_before(index, &figure.step, &path)
-                }
-                Ok(live::PlaceholderValue::KnownFigure(_)) => {}
-                Err(message) => self.refuse(&path, format!("`{{{{ {value} }}}}`: {message}")),
+        let parts = match template::parse(text) {
+            Ok(parts) => parts,
+            Err(message) => return self.refuse(&path, message),
+        };
+        template::visit(&parts, &mut |part, _| match part {
+            TextPart::Written(_) => {}
+            TextPart::Value(value) => {
+                let parsed = PlaceholderValue::parse(value, &self.lesson.id);
+                self.shown(&path, value, parsed, index, end);
             }
+            TextPart::Choice(passages) => {
+                for condition in passages.iter().filter_map(|passage| passage.condition) {
+                    self.condition(&path, condition, index, end);
+                }
+            }
+        });
+    }
+
+    fn shown(
+        &mut self,
+        path: &str,
+        written: &str,
+        value: Result<PlaceholderValue, String>,
+        index: usize,
+        end: usize,
+    ) {
+        match value {
+            Ok(PlaceholderValue::Run(quantity)) => self.measured_before(end, &quantity, path),
+            Ok(PlaceholderValue::Output(figure, _)) => {
+                self.output_before(index, &figure.step, path)
+            }
+            Ok(PlaceholderValue::KnownFigure(_)) => {}
+            Err(message) => self.refuse(path, format!("`{{{{ {written} }}}}`: {message}")),
+        }
+    }
+
+    /// Checks the condition of a passage: its check, run or output comes before the text.
+    fn condition(&mut self, path: &str, written: &str, index: usize, end: usize) {
+        match TextCondition::parse(written, &self.lesson.id) {
+            Ok(TextCondition::Verdict { step, check, .. }) => {
+                let mut before = self.lesson.steps.iter().take(end);
+                let step = before.find(|it| it.id == step);
+                if !step.is_some_and(|step| step.checked().any(|(id, _)| id == check)) {
+                    let message =
+                        format!("`{written}`: no check of this name comes before in this lesson");
+                    self.refuse(path, message);
+                }
+            }
+            Ok(TextCondition::Reported(value)) => self.shown(path, written, Ok(value), index, end),
+            Ok(TextCondition::OnCpu(run, _)) => {
+                if !self.is_made(&run, end) {
+                    self.refuse(path, format!("no run of this name comes before: `{run}`"));
+                }
+            }
+            Ok(TextCondition::Output(condition)) => {
+                for figure in condition.figures() {
+                    self.output_before(index, &figure.step, path);
+                }
+            }
+            Err(message) => self.refuse(path, message),
         }
     }
 }

@@ -194,7 +194,7 @@ fn expect_report(expect: &Expect, done: &StepProgress, runs: &MeasuredRuns) -> C
         let again = expect.evaluate(runs);
         (again.verdict == result.verdict).then(|| expect.explain(&again))
     };
-    let asked = format!("{}; asked for: {}.", expect.figure, expect.bounds());
+    let asked = format!("Asked for: {}.", expect.bounds());
     let result = done.checks.get(&expect.id);
     let explanation = result.and_then(explanation).unwrap_or(asked);
     reported(&expect.id, expect.required, result, explanation)
@@ -242,7 +242,13 @@ fn check_report(check: &Check, done: &StepProgress, runs: &MeasuredRuns) -> Chec
             false => in_short(check, result),
         }
     };
-    let asked = || format!("{}; asked for: {}.", check.measure, check.bounds());
+    let asked = || {
+        format!(
+            "{}. Asked for: {}.",
+            check.measure.in_a_sentence(),
+            check.bounds()
+        )
+    };
     let result = done.checks.get(&check.id);
     let explanation = result.map_or_else(asked, explanation);
     reported(&check.id, check.required, result, explanation)
@@ -261,9 +267,6 @@ fn in_short(check: &Check, result: &CheckResult) -> String {
         Some(value) => check.measure.unit().show(value),
         None => "not measured".into(),
     };
-    format!(
-        "{} is {value}; asked for: {}.",
-        check.measure,
-        check.bounds()
-    )
+    let (measure, bounds) = (check.measure.in_a_sentence(), check.bounds());
+    format!("{measure}: {value}. Asked for: {bounds}.")
 }

@@ -210,7 +210,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
                 continue;
             };
             let order = self.state(|state| quiz.order(&state.identity, &at))?;
-            let (title, text) = (&step.title, self.filled(&step.text, &lesson.id)?);
+            let (title, text) = (&step.title, self.filled(&step.text, lesson)?);
             self.print(&format!(
                 "\n== Question {number} of {of}: {}: {title}\n",
                 lesson.title

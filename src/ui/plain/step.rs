@@ -5,7 +5,7 @@ use std::io::{BufRead, Write};
 use super::dialogue::{Dialogue, NextStep};
 use super::show::{WIDTH, joined, width};
 use crate::plain::markdown;
-use tinyllama_lesson::{MarkedAnswer, Quiz, QuizAnswer, live};
+use tinyllama_lesson::{Lesson, MarkedAnswer, Quiz, QuizAnswer, live};
 use tinyllama_session::progress::progress;
 use tinyllama_session::{
     CheckResultText, CheckedKernel, HintStage, SessionState, StepRef, StepStatus, kernel,
@@ -40,14 +40,14 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
             lesson.steps.len(),
             step.title
         ))?;
-        let text = self.filled(&step.text, &lesson.id)?;
+        let text = self.filled(&step.text, lesson)?;
         self.print(&markdown(&self.options, &text))?;
         let document = self.document()?;
         self.print(&format!("\n{document}"))
     }
 
     /// Returns a text with its figures filled in.
-    pub(super) fn filled(&self, text: &str, lesson: &str) -> Result<String, TutorError> {
+    pub(super) fn filled(&self, text: &str, lesson: &Lesson) -> Result<String, TutorError> {
         let measured = self.measured()?;
         Ok(live::fill(text, lesson, &measured, &measured))
     }
@@ -267,7 +267,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         for checked in &outcomes {
             let message = checked.text();
             let text = markdown(&self.options, &checked.text);
-            self.print(&format!("{}: {message}. {text}", checked.check))?;
+            self.print(&format!("{}: {message}. {text}", checked.name()))?;
         }
         self.print(match self.progress()?.status {
             StepStatus::Done => "This step is done. Enter goes on.",

@@ -159,7 +159,7 @@ fn prediction(model: &Model, at: &StepRef) -> Option<LearnerPrediction> {
         let is_plain =
             measure.denominator.is_none() && measure.numerator.statistic == Statistic::Median;
         Some(LearnerPrediction {
-            label: measure.to_string(),
+            label: measure.in_short(),
             value,
             unit: measure.unit(),
             metric: is_plain.then_some(measure.numerator.metric),

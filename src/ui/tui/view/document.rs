@@ -7,7 +7,7 @@ use ratatui::prelude::{Line, Span, Style};
 use crate::tui::{
     Area, Model, OpenStep, StepView, Theme, hanging, markdown, text_area, verdict, wrap_plain,
 };
-use tinyllama_lesson::live;
+use tinyllama_lesson::{Lesson, live};
 use tinyllama_session::{StepProgress, StepStatus};
 use tinyllama_tutor_core::Action;
 
@@ -50,7 +50,7 @@ pub fn document(model: &Model) -> StepPage {
     };
     writer.title();
     let (step, lesson) = (writer.here.step, writer.here.lesson);
-    writer.filled(&step.text, &lesson.id);
+    writer.filled(&step.text, lesson);
     writer.blank();
     writer.blocks();
     writer.hints();
@@ -108,7 +108,7 @@ impl StepWriter<'_> {
     }
 
     /// Adds Markdown after its figures are filled in.
-    fn filled(&mut self, text: &str, lesson: &str) {
+    fn filled(&mut self, text: &str, lesson: &Lesson) {
         let measured = &*self.model.measured;
         self.markdown(&live::fill(text, lesson, measured, measured));
     }

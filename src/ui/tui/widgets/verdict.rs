@@ -16,6 +16,6 @@ pub fn verdict(outcome: &CheckResultText, theme: &Theme) -> Vec<Span<'static>> {
     };
     vec![
         Span::styled(format!("{glyph} {}", outcome.text()), style),
-        Span::styled(format!("  {}", outcome.check), theme.muted()),
+        Span::styled(format!("  {}", outcome.name()), theme.muted()),
     ]
 }

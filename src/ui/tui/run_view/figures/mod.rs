@@ -214,7 +214,7 @@ impl FigurePage<'_> {
         let expected = prediction.unit.show(prediction.value);
         let value = prediction.metric.map(|metric| measured(self.state, metric));
         let text = match value {
-            None => format!("{} {expected}", prediction.label),
+            None => format!("{expected} for the {}", prediction.label),
             Some(None) => expected,
             Some(Some(value)) if prediction.value != 0.0 => {
                 let ratio = self.theme.ratio(value / prediction.value);
