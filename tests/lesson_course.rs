@@ -113,6 +113,7 @@ fn lessons_open_when_what_they_require_is_done_or_an_instructor_says_so() {
     let mut other = Learner::new();
     let unlock = tinyllama_session::SessionEvent::Unlocked {
         lesson: second.id.clone(),
+        others: Vec::new(),
         by: "teacher".into(),
     };
     other.session.record(unlock).unwrap();

@@ -91,6 +91,7 @@ fn busy(folder: &Path) -> SessionLocation {
         },
         SessionEvent::Unlocked {
             lesson: "late".into(),
+            others: Vec::new(),
             by: "teacher".into(),
         },
         SessionEvent::Message {

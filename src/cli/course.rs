@@ -24,6 +24,9 @@ pub struct CourseArgs {
     /// Store the session in this class folder instead of the state folder
     #[arg(long, value_name = "DIR", env = "TINYLLAMA_CLASS")]
     class: Option<PathBuf>,
+    /// Start with this lesson or session; a locked one is opened anyway
+    #[arg(long, value_name = "LESSON")]
+    from: Option<String>,
     /// Name of the learner (default: the user's name)
     #[arg(long, value_name = "NAME", env = "TINYLLAMA_LEARNER")]
     learner: Option<String>,
@@ -69,6 +72,7 @@ fn options(args: CourseArgs) -> std::result::Result<TutorOptions, TutorError> {
     let options = TutorOptions {
         in_class: args.class.is_some(),
         course: CourseSource::new(args.lessons),
+        from: args.from,
         location,
         launcher: launcher.map_err(|error| TutorError::Usage(error.to_string()))?,
         no_color: args.no_color,

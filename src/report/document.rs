@@ -157,6 +157,9 @@ pub struct LessonReport {
     pub skipped: usize,
     pub attempts: u32,
     pub hints: usize,
+    /// True if the learner opened it before the lessons that it requires.
+    #[serde(default)]
+    pub opened_early: bool,
     /// Steps that were begun.
     pub steps: Vec<StepReport>,
 }

@@ -120,7 +120,10 @@ pub fn lessons(report: &Report) -> ReportTable<&LessonReport> {
         None => "-".into(),
     };
     ReportTable::new(&report.lessons)
-        .text("Lesson", |lesson| lesson.title.clone())
+        .text("Lesson", |lesson| match lesson.opened_early {
+            true => format!("{} (opened before what it requires)", lesson.title),
+            false => lesson.title.clone(),
+        })
         .text("Session", |lesson| match &lesson.session {
             Some(session) => session.clone(),
             None => "no longer in the course".into(),

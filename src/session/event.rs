@@ -135,7 +135,14 @@ pub enum SessionEvent {
     },
     Unlocked {
         lesson: String,
+        /// Further lessons of the same order.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        others: Vec<String>,
         by: String,
+    },
+    /// The learner opened a lesson before those that it requires.
+    OpenedEarly {
+        lesson: String,
     },
     Reset {
         backup: String,

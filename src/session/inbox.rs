@@ -165,8 +165,9 @@ impl Session {
                 self.prepare_reset(scope.clone(), workbench, &by)?
             }
             OrderAction::Restore { backup } => self.prepare_restore(backup, &by)?,
-            OrderAction::Unlock { lesson } => SessionEvent::Unlocked {
+            OrderAction::Unlock { lesson, others } => SessionEvent::Unlocked {
                 lesson: lesson.clone(),
+                others: others.clone(),
                 by,
             },
             OrderAction::Message { text } => SessionEvent::Message {

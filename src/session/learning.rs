@@ -318,6 +318,12 @@ impl Session {
         self.record_all(skipped.collect())
     }
 
+    /// Opens a lesson before those that it requires.
+    pub fn open_early(&mut self, lesson: &str) -> Result<(), SessionError> {
+        let lesson = lesson.into();
+        self.record(SessionEvent::OpenedEarly { lesson })
+    }
+
     /// Takes a path, or the whole course if it is `None`.
     pub fn take_path(&mut self, path: Option<&LearningPath>) -> Result<(), SessionError> {
         let path = path.cloned();

@@ -48,6 +48,9 @@ pub enum OrderAction {
     },
     Unlock {
         lesson: String,
+        /// Further lessons, so that the learner gets one message.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        others: Vec<String>,
     },
     Message {
         text: String,
@@ -185,9 +188,15 @@ fn describe(event: &SessionEvent, titles: &Titles) -> String {
             )
         }
         SessionEvent::Restored { by, backup } => format!("{by} restored what {backup} held."),
-        SessionEvent::Unlocked { by, lesson } => {
-            format!("{by} opened the lesson {} for you.", titles.lesson(lesson))
-        }
+        SessionEvent::Unlocked { by, lesson, others } => match others.last() {
+            None => format!("{by} opened the lesson {} for you.", titles.lesson(lesson)),
+            Some(last) => format!(
+                "{by} opened {} lessons for you, from {} to {}.",
+                others.len() + 1,
+                titles.lesson(lesson),
+                titles.lesson(last)
+            ),
+        },
         SessionEvent::Message { from, text } => format!("Message from {from}: {text}"),
         SessionEvent::Solved { by, at } => {
             format!("{by} did the step {} for you.", titles.step(at))

@@ -104,10 +104,13 @@ pub fn done_and_skipped(finished: usize, skipped: usize) -> String {
     }
 }
 
-/// A lesson opens when all its required lessons are finished, or when an instructor opened it or pinned the
-/// class to it.
+/// A lesson opens when all its required lessons are finished, when an instructor opened it or pinned the class to it, or
+/// when the learner opened it anyway.
 pub fn access(course: &Course, state: &SessionState, lesson: &Lesson) -> Access {
-    if state.unlocked.contains_key(&lesson.id) || state.pinned.as_ref() == Some(&lesson.id) {
+    if state.unlocked.contains_key(&lesson.id)
+        || state.opened_early.contains(&lesson.id)
+        || state.pinned.as_ref() == Some(&lesson.id)
+    {
         return Access::Open;
     }
     let missing: Vec<String> = required(course, state, lesson)

@@ -25,6 +25,9 @@ pub struct SessionState {
     pub lessons: BTreeMap<String, BTreeMap<String, StepProgress>>,
     /// Lessons that an instructor opened, with the instructor's name.
     pub unlocked: BTreeMap<String, String>,
+    /// Lessons that the learner opened before those that they require.
+    #[serde(default)]
+    pub opened_early: BTreeSet<String>,
     /// Runs by id.
     pub runs: BTreeMap<String, RunEntry>,
     pub backups: BTreeMap<String, Backup>,
@@ -337,9 +340,12 @@ impl SessionState {
             SessionEvent::StepSkipped { at, note } => {
                 self.progress_mut(at).status = StepStatus::Skipped(note.clone())
             }
-            SessionEvent::Unlocked { lesson, by } => {
-                drop(self.unlocked.insert(lesson.clone(), by.clone()))
+            SessionEvent::Unlocked { lesson, others, by } => {
+                let lessons = std::iter::once(lesson).chain(others);
+                self.unlocked
+                    .extend(lessons.map(|lesson| (lesson.clone(), by.clone())));
             }
+            SessionEvent::OpenedEarly { lesson } => drop(self.opened_early.insert(lesson.clone())),
             SessionEvent::Reset { backup, scope, by } => self.reset(time, backup, scope, by),
             SessionEvent::Restored { backup, .. } => self.restore(backup),
             SessionEvent::Message { from, text } => {

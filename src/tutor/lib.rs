@@ -32,11 +32,13 @@ pub mod request;
 pub mod say;
 pub mod signals;
 pub mod slide;
+mod start;
 
 pub use job::{JobRecording, recorded, tape};
 pub use kinds::behavior;
 pub use profile::{PreparedProfile, folder_for, note_profile};
 pub use signals::{Face, SharedSession, watch};
+pub use start::start_at;
 
 pub use action::{Action, PanelAction};
 pub use ending::RunEnding;

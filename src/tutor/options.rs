@@ -14,6 +14,8 @@ use tinyllama_session::SessionLocation;
 #[derive(Clone, Debug)]
 pub struct TutorOptions {
     pub course: CourseSource,
+    /// The lesson or session to start with, instead of the learner's last position.
+    pub from: Option<String>,
     pub location: SessionLocation,
     /// True if the session lies in a class folder, where an instructor may act on it.
     pub in_class: bool,

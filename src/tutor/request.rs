@@ -31,6 +31,8 @@ pub enum SessionRequest {
     SkipLesson(StepRef, String),
     /// Takes a path, or the whole course.
     TakePath(Option<LearningPath>),
+    /// Opens a lesson before those that it requires.
+    OpenEarly(String),
     RunStarted {
         run: String,
         at: StepRef,
@@ -142,6 +144,7 @@ pub fn carry_out(
             let skipped = session.skip_lesson(course.lesson(&at.lesson)?, &note);
             skipped.map(|()| News::Skipped(at))
         }
+        SessionRequest::OpenEarly(lesson) => done(session.open_early(&lesson)),
         SessionRequest::TakePath(path) => done(session.take_path(path.as_ref())),
         SessionRequest::Enter(at) => {
             let (lesson, step) = course.find_step(&at)?;

@@ -6,7 +6,7 @@ use itertools::Itertools as _;
 
 use tinyllama_base::{duration, milliseconds, or_not_reported};
 use tinyllama_contract::{Body, Event};
-use tinyllama_lesson::{Course, Quantity, Runs, Term, exact, recorded};
+use tinyllama_lesson::{Course, Lesson, Quantity, Runs, Term, exact, recorded};
 use tinyllama_runs::event_text;
 use tinyllama_runs::recording::label;
 use tinyllama_session::progress::progress;
@@ -74,6 +74,13 @@ pub fn requires(course: &Course, missing: &[String]) -> String {
         None => id,
     });
     format!("opens after: {}", itertools::join(titles, ", "))
+}
+
+/// Says what comes before a locked lesson, and that `again` opens it anyway.
+pub fn locked(course: &Course, lesson: &Lesson, missing: &[String], again: &str) -> String {
+    let needs = requires(course, missing);
+    let title = &lesson.title;
+    format!("{again} opens it anyway, and your report says so. \"{title}\" {needs}.")
 }
 
 /// Minutes spent and planned, and lessons finished, for the learner's path or all of a course.

@@ -55,6 +55,7 @@ fn an_open_tutor_takes_orders_itself_and_keeps_what_it_had() {
     // Without an open tutor it happens immediately. A second undo is refused with a reason.
     let unlock = OrderAction::Unlock {
         lesson: "bottleneck".into(),
+        others: Vec::new(),
     };
     assert!(matches!(
         deliver(&place, &order(unlock)).unwrap(),
@@ -188,6 +189,9 @@ fn orders_reach_several_learners_or_everyone() {
     assert_eq!(status(&run(&["unlock", "stages"])), 2, "for whom?");
     assert_eq!(status(&run(&["unlock", "stages", "--everyone"])), 0);
     assert_eq!(unlocked(), [true; 3]);
+    assert_eq!(status(&run(&["unlock", "ada", "all", "stages"])), 0);
+    assert_eq!(state("ada").changes.len(), 2, "one message for all lessons");
+    assert_eq!(status(&run(&["unlock", "ada"])), 2, "no lesson");
 
     let typo = [
         "reset",

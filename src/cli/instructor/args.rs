@@ -56,14 +56,14 @@ pub enum InstructorCommand {
         /// Name of the backup (default: the newest one that was not restored)
         backup: Option<String>,
     },
-    /// Open a lesson before its requirements are met
-    #[command(allow_missing_positional = true)]
+    /// Open lessons before their requirements are met
+    #[command(
+        override_usage = "tinyllama-tutor instructor unlock [LEARNER] <LESSON>... [--learner NAME | --everyone]"
+    )]
     Unlock {
-        /// Learner, same as --learner
-        #[arg(conflicts_with_all = ["learners", "everyone"])]
-        learner: Option<String>,
-        /// Lesson, as `lessons list` names it
-        lesson: String,
+        /// The learner, unless --learner or --everyone is given; then lessons or sessions as `lessons list` names them, or `all`
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
         #[command(flatten)]
         whom: OrderRecipients,
     },

@@ -50,6 +50,8 @@ pub fn run(args: &InstructorArgs) -> Result<Exit> {
 
 const ALL: &str = "`reset --all` is now `reset --whole-course`: all progress of a learner. For every learner say --everyone";
 
+const UNLOCK: &str = "`unlock` needs a learner and lessons: `unlock NAME LESSON...`, or --learner NAME or --everyone and the lessons";
+
 enum Recipients {
     Everyone,
     Named(Vec<String>),
@@ -102,14 +104,21 @@ impl Instructor<'_> {
                 };
                 self.order(learner, OrderAction::Restore { backup })
             }
-            InstructorCommand::Unlock {
-                learner,
-                lesson,
-                whom,
-            } => {
-                let lesson = scope::lesson(lesson, &self.course)?.id.clone();
-                let action = OrderAction::Unlock { lesson };
-                self.order_to(recipients(learner.clone(), whom)?, action)
+            InstructorCommand::Unlock { names, whom } => {
+                let is_named = whom.everyone || !whom.learners.is_empty();
+                let (learner, lessons) = match names.split_first() {
+                    Some((learner, lessons)) if !is_named => (Some(learner.clone()), lessons),
+                    _ => (None, names.as_slice()),
+                };
+                if lessons.is_empty() {
+                    bail!(UsageError(UNLOCK.into()));
+                }
+                let lessons = scope::lessons(lessons.iter().map(String::as_str), &self.course)?;
+                let to = recipients(learner, whom)?;
+                match scope::unlock(lessons) {
+                    Some(action) => self.order_to(to, action),
+                    None => Ok(Exit::Usage),
+                }
             }
             InstructorCommand::Solve { learner, step } => self.solve(learner, step),
             InstructorCommand::Pin { lesson, path, off } => {

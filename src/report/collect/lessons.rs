@@ -51,6 +51,7 @@ fn of_course(
     LessonReport {
         session: session.map(|session| session.title.clone()),
         planned_minutes: Some(lesson.minutes),
+        opened_early: state.opened_early.contains(&lesson.id),
         ..lesson_report(title, progress(state, lesson), steps.collect())
     }
 }
@@ -80,6 +81,7 @@ fn lesson_report(
         skipped: sum.skipped,
         attempts: sum.attempts,
         hints: sum.hints,
+        opened_early: false,
         steps,
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use super::scope::{lesson, resolve};
+use super::scope::{self, lesson, resolve};
 use crate::instructor::{LearnerView, ScopeError, ScopeName};
 use tinyllama_base::plural;
 use tinyllama_lesson::Course;
@@ -352,8 +352,10 @@ impl Dashboard {
                 Ok(Some(InstructorAction::ToAll { action }))
             }
             Prompt::Unlock { learners } => {
-                let lesson = lesson(text, course)?.id.clone();
-                to(learners, OrderAction::Unlock { lesson })
+                match scope::unlock(scope::lessons(text.split_whitespace(), course)?) {
+                    Some(action) => to(learners, action),
+                    None => Ok(None),
+                }
             }
             Prompt::Pin if text.is_empty() => Ok(Some(InstructorAction::Pin { lesson: None })),
             Prompt::Pin => {

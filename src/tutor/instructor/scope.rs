@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use tinyllama_lesson::Job;
 use tinyllama_lesson::{Course, Lesson, Step};
-use tinyllama_session::{Scope, StepRef};
+use tinyllama_session::{OrderAction, Scope, StepRef};
 
 /// A step or stage as an instructor names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +82,39 @@ pub fn lesson<'a>(id: &str, course: &'a Course) -> Result<&'a Lesson, ScopeError
     course
         .lesson(id)
         .ok_or_else(|| unknown("lesson", id, known()))
+}
+
+/// Finds lessons by their ids, sessions' ids, or `all`, each lesson once and in the order of the course.
+///
+/// # Errors
+/// Fails if the course does not have one of them, or none is named.
+pub fn lessons<'a>(
+    names: impl Iterator<Item = &'a str>,
+    course: &Course,
+) -> Result<Vec<String>, ScopeError> {
+    let mut wanted = BTreeSet::new();
+    for name in names {
+        match (name, course.session(name)) {
+            ("all", _) => wanted.extend(course.lessons().map(|lesson| lesson.id.clone())),
+            (_, Some(session)) => wanted.extend(session.lessons.iter().cloned()),
+            _ => drop(wanted.insert(lesson(name, course)?.id.clone())),
+        }
+    }
+    let ids = course.lessons().map(|lesson| lesson.id.clone());
+    let found: Vec<String> = ids.filter(|id| wanted.contains(id)).collect();
+    match found.is_empty() {
+        true => Err(unknown("lesson", "", course.lessons().map(|it| &it.id))),
+        false => Ok(found),
+    }
+}
+
+/// The order that opens these lessons with one message. `None` for no lesson.
+pub fn unlock(lessons: Vec<String>) -> Option<OrderAction> {
+    let mut lessons = lessons.into_iter();
+    Some(OrderAction::Unlock {
+        lesson: lessons.next()?,
+        others: lessons.collect(),
+    })
 }
 
 fn session(id: &str, course: &Course) -> Result<Vec<String>, ScopeError> {

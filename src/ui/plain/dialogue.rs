@@ -29,6 +29,8 @@ pub struct Dialogue<'c, I, O> {
     pub output: O,
     /// The open step.
     pub at: Option<StepRef>,
+    /// The locked lesson that the learner tried to open last. A second try opens it.
+    pub tried_lesson: Option<String>,
 }
 
 /// The next action after a command.
@@ -283,9 +285,14 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
             ));
         };
         let access = self.state(|state| access(course, state, lesson))?;
+        let tried = self.tried_lesson.take();
         if let Access::Locked(missing) = access {
-            let needs = say::requires(course, &missing);
-            return self.stay_with_text(&format!("{} {needs}.", lesson.title));
+            if tried.as_ref() != Some(&lesson.id) {
+                self.tried_lesson = Some(lesson.id.clone());
+                let text = say::locked(course, lesson, &missing, "The same command again");
+                return self.stay_with_text(&text);
+            }
+            self.request(SessionRequest::OpenEarly(lesson.id.clone()))?;
         }
         let first = lesson.steps.first();
         let first = first.map(|step| StepRef::new(&lesson.id, &step.id));

@@ -20,7 +20,7 @@ use self::dialogue::Dialogue;
 use tinyllama_lesson::Course;
 use tinyllama_runs::Processes;
 use tinyllama_session::Session;
-use tinyllama_tutor_core::{Face, SharedSession, TutorError, TutorOptions, watch};
+use tinyllama_tutor_core::{Face, SharedSession, TutorError, TutorOptions, start_at, watch};
 
 /// Printed when the learner leaves, but only if everything was stored.
 pub const FAREWELL: &str = "Everything is saved. Until next time.";
@@ -33,6 +33,9 @@ pub fn run(options: TutorOptions) -> Result<(), TutorError> {
     let course = Course::load(&options.course)?;
     let mut session = Session::open(options.location.clone())?;
     session.record_opening(&course.title, &course.version)?;
+    if let Some(name) = &options.from {
+        start_at(&mut session, &course, name)?;
+    }
     let session = SharedSession::new(session);
     let processes = Processes::default();
     let face = LineMode {
@@ -48,6 +51,7 @@ pub fn run(options: TutorOptions) -> Result<(), TutorError> {
         input: io::stdin().lock(),
         output: io::stdout().lock(),
         at: None,
+        tried_lesson: None,
     };
     let result = dialogue.run_to_end();
     watch.done();

@@ -49,6 +49,7 @@ impl Learner {
     fn said(&self, input: &str) -> String {
         let options = TutorOptions {
             course: CourseSource::BuiltIn,
+            from: None,
             location: self.location.clone(),
             in_class: false,
             launcher: Launcher::local("tinyllama-tutor".into()),
@@ -69,6 +70,7 @@ impl Learner {
             input: input.as_bytes(),
             output: &mut output,
             at: None,
+            tried_lesson: None,
         };
         dialogue.run_to_end().unwrap();
         String::from_utf8(output).unwrap()

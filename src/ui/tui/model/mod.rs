@@ -63,6 +63,8 @@ pub struct Model {
     pub screen: FocusedScreen,
     pub outline: OutlineView,
     pub step: Option<StepView>,
+    /// The locked lesson that the learner tried to open last. A second try opens it.
+    pub tried_lesson: Option<String>,
     pub overlay: Option<Overlay>,
     /// Panels that lie under the overlay, the latest last. Closing the overlay shows the last one again.
     pub covered_panels: Vec<Box<dyn Panel>>,
@@ -125,6 +127,7 @@ impl Model {
             screen: FocusedScreen::Outline,
             outline: OutlineView::default(),
             step: None,
+            tried_lesson: None,
             overlay: None,
             covered_panels: Vec::new(),
             notice: None,

@@ -36,7 +36,9 @@ use tinyllama_session::turns::{self, Repeat};
 use tinyllama_session::{Session, SessionError, SessionState};
 use tinyllama_tutor_core::prepare::Background;
 use tinyllama_tutor_core::signals::Watch;
-use tinyllama_tutor_core::{SharedSession, TutorError, TutorOptions, gpu, job, tape, watch};
+use tinyllama_tutor_core::{
+    SharedSession, TutorError, TutorOptions, gpu, job, start_at, tape, watch,
+};
 
 /// Runs the tutor on this terminal until the learner leaves it.
 ///
@@ -54,6 +56,9 @@ pub fn run(options: TutorOptions) -> Result<(), TutorError> {
     let mut session = Session::open(options.location.clone())?;
     let unread = unread(session.state());
     session.record_opening(&course.title, &course.version)?;
+    if let Some(name) = &options.from {
+        start_at(&mut session, &course, name)?;
+    }
     let theme = Theme::new(options.no_color, options.ascii);
     let state = Arc::new(session.state().clone());
     // From here on the session passes its news to the screen.

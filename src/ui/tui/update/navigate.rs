@@ -11,7 +11,7 @@ use crate::tui::panels::lesson_end;
 use crate::tui::view::document;
 use crate::tui::{
     Area, Effect, Effects, FocusedScreen, Key, Model, OpenStep, OutlineRow, Reveal, SessionRequest,
-    StepView, TutorRun, text_area,
+    StepView, TutorRun, both_effects, text_area,
 };
 use tinyllama_lesson::Job;
 use tinyllama_lesson::Lesson;
@@ -112,9 +112,16 @@ pub fn class_lesson(model: &mut Model) -> Effects {
 pub fn open(model: &mut Model, at: StepRef) -> Effects {
     let course = Arc::clone(&model.course);
     let (lesson, _) = course.find_step(&at)?;
+    let tried = model.tried_lesson.take();
     if let Access::Locked(missing) = access(&course, &model.state, lesson) {
-        let needs = say::requires(&course, &missing);
-        return model.warn(format!("\"{}\" {needs}.", lesson.title));
+        if tried.as_ref() == Some(&lesson.id) {
+            let opens = Effect::Session(SessionRequest::OpenEarly(lesson.id.clone()));
+            return both_effects(Some(vec![opens]), open_now(model, at));
+        }
+        model.tried_lesson = Some(lesson.id.clone());
+        let key = model.keys.shown(Area::Outline, Action::Open);
+        let again = format!("{key} again");
+        return model.warn(say::locked(&course, lesson, &missing, &again));
     }
     let asks = is_due(&course, &model.state, Some(&at));
     let asked = asks.then(|| recall::ask(model, Some(at.clone())));

@@ -87,6 +87,12 @@ fn a_locked_lesson_says_what_it_needs_and_skipping_everything_opens_it() {
     assert_eq!(script.step(), "");
     let first = &script.model.course.lesson("first").unwrap().title;
     assert!(script.notice().contains(first), "{}", script.notice());
+    script.keys("up down enter");
+    assert_eq!(
+        script.model.step.as_ref().map(|it| &*it.at.lesson),
+        Some("second")
+    );
+    assert!(script.model.state.opened_early.contains("second"));
 
     let mut script = in_the_first_lesson();
     script.keys("s");

@@ -376,6 +376,7 @@ fn a_run_on_several_gpus_is_not_said_to_be_work_for_the_cpu() {
     script.model.may_have_gpu = false;
     let unlocked = SessionEvent::Unlocked {
         lesson: "one-gpu-to-two".into(),
+        others: Vec::new(),
         by: "grace".into(),
     };
     script.handler.session.record(unlocked).expect("a record");
