@@ -33,6 +33,7 @@ pub mod safe_path;
 pub mod statistics;
 pub mod table;
 pub mod terminal;
+pub mod triage;
 pub mod tutor_log;
 pub mod units;
 pub mod untrusted;

@@ -15,6 +15,7 @@ pub mod report;
 pub mod roofline;
 pub mod samples;
 pub mod timeline;
+pub mod triage;
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! Several panels, one visible at a time, below a line of all names.
 
-use crate::tui::{Effects, Pane, Panel, PanelCommand, Snippet, Tabs};
+use crate::tui::{Effects, Pane, Panel, PanelCommand, Snippet, Tabs, paragraph};
 use tinyllama_tutor_core::PanelAction;
 
 pub type PanelSection = (&'static str, Box<dyn Panel>);
@@ -11,6 +11,8 @@ pub struct Sections {
     tabs: Tabs,
     /// The text if there are no sections.
     nothing: &'static str,
+    /// A line above all sections.
+    head: Option<String>,
 }
 
 impl Sections {
@@ -19,7 +21,13 @@ impl Sections {
             sections,
             tabs: Tabs::default(),
             nothing,
+            head: None,
         }
+    }
+
+    /// Shows a line above all sections.
+    pub fn with_head(self, head: Option<String>) -> Self {
+        Self { head, ..self }
     }
 }
 
@@ -30,6 +38,9 @@ impl Panel for Sections {
         };
         let names: Vec<&str> = self.sections.iter().map(|(name, _)| *name).collect();
         pane.put([self.tabs.line(&names, pane.width(), pane.theme)]);
+        if let Some(head) = &self.head {
+            pane.put(paragraph(head, pane.area.width, pane.theme.emphasis()));
+        }
         panel.paint(pane);
     }
 

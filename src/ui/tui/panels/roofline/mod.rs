@@ -13,6 +13,7 @@ use crate::tui::{
     PlotShape, Scale, TableView, Tabs, Theme, Tone, paragraph, plain_number,
 };
 use tinyllama_base::roofline::{CeilingSource, Grain, RooflineLimit};
+use tinyllama_base::triage::Triage;
 use tinyllama_base::{Align, Ceiling, Point, Roofline, Share, percent};
 use tinyllama_tutor_core::PanelAction;
 
@@ -142,8 +143,10 @@ impl RooflinePanel {
         let Roofline {
             title, work, notes, ..
         } = &self.roofline;
+        let pace = Triage::from_roofline(&self.roofline);
+        let pace = pace.map(|triage| format!("Sets the pace: {triage}"));
         let source = format!("{title}: work from {work}; {ceilings}");
-        let texts = std::iter::once(&source).chain(notes);
+        let texts = pace.iter().chain([&source]).chain(notes);
         let lines = texts.map(|text| paragraph(text, wide, theme.muted()));
         lines.flatten().collect()
     }

@@ -4,14 +4,34 @@ use ratatui::text::{Line, Span};
 
 use super::{FigurePage, LABEL, three_digits};
 use crate::tui::run_view::gpu::Chosen;
-use crate::tui::run_view::measured::measured;
+use crate::tui::run_view::measured::{measured, middle};
 use crate::tui::widgets::text::{labelled, plus_minus};
 use crate::tui::{NOT_REPORTED, bar, count, width};
+use tinyllama_base::triage::Triage;
 use tinyllama_base::{Percentage, Share, human_bytes, percent, whole_percent};
+use tinyllama_contract::Hello;
 use tinyllama_profile::live::GpuStatus;
 use tinyllama_runs::Metric;
 
 impl FigurePage<'_> {
+    /// What sets the pace of a step. Only a GPU that timed its kernels tells, by a clock that waited for the device.
+    pub(super) fn pace(&mut self) {
+        let is_cpu = |hello: &Hello| hello.backend == "cpu";
+        if self.state.hello.as_deref().is_none_or(is_cpu)
+            || self.state.synchronized() == Some(false)
+        {
+            return;
+        }
+        let kernels = self.state.kernels.iter().flat_map(|it| &it.kernels);
+        let kernels: f64 = kernels.filter_map(|it| it.device_ms_per_step).sum();
+        let launches = measured(self.state, Metric::LaunchesPerStep);
+        let step = middle(self.state, Metric::TotalMs);
+        let triage = step.and_then(|[step, ..]| Triage::from_step(step, kernels, launches));
+        if let Some(triage) = triage {
+            self.plain("pace", triage.to_string());
+        }
+    }
+
     pub(super) fn launches(&mut self) {
         let launches = measured(self.state, Metric::LaunchesPerStep);
         let text = launches.map(|launches| format!("{} a step by the host", count(launches)));

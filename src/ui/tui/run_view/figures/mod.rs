@@ -26,8 +26,9 @@ type FigureLine<'a> = fn(&mut FigurePage<'a>);
 
 /// All known figures, most important first. Each line fits `wide` columns.
 pub fn lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> Vec<Line<'static>> {
-    let figures: [FigureLine<'a>; 8] = [
+    let figures: [FigureLine<'a>; 9] = [
         FigurePage::times,
+        FigurePage::pace,
         FigurePage::throughput,
         FigurePage::prediction,
         FigurePage::launches,
@@ -41,7 +42,8 @@ pub fn lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> Vec<Line<'
 
 /// Figures about the load of the device.
 pub fn device_lines<'a>(state: &'a RunState, wide: u16, theme: &'a Theme) -> Vec<Line<'static>> {
-    let figures: [FigureLine<'a>; 4] = [
+    let figures: [FigureLine<'a>; 5] = [
+        FigurePage::pace,
         FigurePage::launches,
         FigurePage::work,
         FigurePage::memory,
