@@ -99,8 +99,14 @@ fn name_runs(lessons: &mut BTreeMap<String, Lesson>) {
         for check in &mut step.checks {
             check.measure.take_titles(&title);
         }
-        if let StepKind::Predict(predict) = &mut step.kind {
-            predict.measure.take_titles(&title);
+        match &mut step.kind {
+            StepKind::Predict(predict) => predict.measure.take_titles(&title),
+            StepKind::Compare(compare) => {
+                let titles = compare.runs.iter().zip(&compare.titles);
+                let titles = titles.map(|(run, id)| title(run).unwrap_or_else(|| id.clone()));
+                compare.titles = titles.collect();
+            }
+            _ => {}
         }
     }
 }

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 /// The name of the whole course in a list of paths.
 pub const WHOLE: &str = "whole";
 
+/// The name of the path whose steps prove a session: who has done those of a session needs none of its lessons.
+pub const PROOF: &str = "proof";
+
 /// A part of the course that can be taken alone
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -36,6 +36,7 @@ impl StepReader<'_> {
             target: step.target.clone(),
             flags: flags?,
             recording: step.recording.clone(),
+            on_gpu: step.on_gpu.unwrap_or(false),
             optional: step.optional.unwrap_or(false),
             editable: step.editable.unwrap_or(false),
             checks,

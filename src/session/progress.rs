@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{SessionState, Standing, StepProgress, StepRef, StepStatus};
 use tinyllama_lesson::kinds::StepKind;
+use tinyllama_lesson::path::PROOF;
 use tinyllama_lesson::{Course, Lesson, Step, Verdict};
 
 /// True if a lesson can be begun.
@@ -104,8 +105,8 @@ pub fn done_and_skipped(finished: usize, skipped: usize) -> String {
     }
 }
 
-/// A lesson opens when all its required lessons are finished, when an instructor opened it or pinned the class to it, or
-/// when the learner opened it anyway.
+/// A lesson opens when all its required lessons are finished or their sessions proven, when an instructor opened it or pinned
+/// the class to it, or when the learner opened it anyway.
 pub fn access(course: &Course, state: &SessionState, lesson: &Lesson) -> Access {
     if state.unlocked.contains_key(&lesson.id)
         || state.opened_early.contains(&lesson.id)
@@ -116,6 +117,7 @@ pub fn access(course: &Course, state: &SessionState, lesson: &Lesson) -> Access 
     let missing: Vec<String> = required(course, state, lesson)
         .into_iter()
         .filter(|required| !progress(state, required).is_finished())
+        .filter(|required| !is_proven(course, state, &required.session))
         .map(|required| required.id.clone())
         .collect();
     if missing.is_empty() {
@@ -123,6 +125,25 @@ pub fn access(course: &Course, state: &SessionState, lesson: &Lesson) -> Access 
     } else {
         Access::Locked(missing)
     }
+}
+
+/// Returns whether a learner who takes, or took, the path of proofs did every step that proves a session.
+fn is_proven(course: &Course, state: &SessionState, session: &str) -> bool {
+    let Ok(Some(path)) = course.path(PROOF) else {
+        return false;
+    };
+    if !state.proves_sessions {
+        return false;
+    }
+    let mut asked = course
+        .steps()
+        .filter(|(lesson, step)| lesson.session == session && path.names_step(&lesson.id, &step.id))
+        .peekable();
+    let is_done = |(lesson, step): (&Lesson, &Step)| {
+        let progress = state.step(&lesson.id, &step.id);
+        progress.is_some_and(|progress| progress.status == StepStatus::Done)
+    };
+    asked.peek().is_some() && asked.all(is_done)
 }
 
 /// The lessons that a lesson requires. If the lesson is on the learner's path, a required lesson off the path is replaced by
@@ -275,6 +296,29 @@ mod tests {
         for step in &lesson.steps {
             steps.entry(step.id.clone()).or_default().status = StepStatus::Done;
         }
+    }
+
+    #[test]
+    fn the_steps_of_the_proof_open_what_requires_the_session() {
+        let course = course();
+        let mut state = SessionState {
+            proves_sessions: true,
+            ..SessionState::default()
+        };
+        let later = course.lesson("fused-projections").unwrap();
+        let path = course.path(PROOF).unwrap().unwrap();
+        let asked = course.steps().filter(|(lesson, step)| {
+            lesson.session == "foundation" && path.names_step(&lesson.id, &step.id)
+        });
+        let asked: Vec<_> = asked.collect();
+        assert!(asked.iter().any(|(_, step)| step.as_quiz().is_some()));
+        assert!(asked.iter().any(|(_, step)| step.as_kernel().is_some()));
+        for (lesson, step) in asked {
+            assert_ne!(access(&course, &state, later), Access::Open);
+            let steps = state.lessons.entry(lesson.id.clone()).or_default();
+            steps.entry(step.id.clone()).or_default().status = StepStatus::Done;
+        }
+        assert_eq!(access(&course, &state, later), Access::Open);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{AnswerGiven, KernelTime, Record, RunExit, Scope, SessionEvent, StepRef, check_name};
+use tinyllama_lesson::path::PROOF;
 use tinyllama_lesson::{LearningPath, Verdict};
 
 /// The result of all events.
@@ -44,6 +45,9 @@ pub struct SessionState {
     /// The learner's path; `None` for the whole course.
     #[serde(default)]
     pub path: Option<LearningPath>,
+    /// True if the learner once took the path whose steps prove sessions.
+    #[serde(default)]
+    pub proves_sessions: bool,
     /// Id of the path that an instructor chose last.
     #[serde(default)]
     pub class_path: Option<String>,
@@ -410,6 +414,7 @@ impl SessionState {
             }
             SessionEvent::PathChosen { path, by } => {
                 self.path.clone_from(path);
+                self.proves_sessions |= path.as_ref().is_some_and(|path| path.id == PROOF);
                 if by.is_some() {
                     self.changes.push((time.into(), event.clone()));
                     self.class_path = path.as_ref().map(|path| path.id.clone());

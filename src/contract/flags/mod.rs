@@ -11,7 +11,7 @@ use std::str::FromStr;
 use std::sync::LazyLock;
 
 use clap::builder::Resettable;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Command, FromArgMatches};
 use thiserror::Error;
 
@@ -172,13 +172,16 @@ pub fn plain_number_error(text: &str) -> String {
     })
 }
 
-/// The first line of clap's message. For an unknown flag it lists the known ones.
+/// The first line of clap's message. For an unknown flag it names a similar one, or else lists the known ones.
 fn in_a_line(error: &clap::Error) -> String {
     let text = plain_number_error(&error.to_string());
     let line = text.lines().next().unwrap_or_default();
     let line = line.trim_start_matches("error: ");
     if error.kind() != ErrorKind::UnknownArgument {
         return line.to_string();
+    }
+    if let Some(ContextValue::String(similar)) = error.get(ContextKind::SuggestedArg) {
+        return format!("{line}; did you mean {similar}?");
     }
     let known = RUN.get_arguments().filter_map(|flag| flag.get_long());
     let known: Vec<String> = known.map(|flag| format!("--{flag}")).collect();

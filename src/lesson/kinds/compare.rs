@@ -7,6 +7,8 @@ use tinyllama_runs::Metric;
 pub struct CompareStep {
     /// The first one is the baseline.
     pub runs: Vec<RunName>,
+    /// Titles of the runs' steps; their ids until the whole course is read.
+    pub titles: Vec<String>,
     pub metrics: Vec<Metric>,
 }
 
@@ -23,8 +25,10 @@ impl StepContent for CompareStep {
             .map(|(i, name)| reader.or_refuse(&format!("metrics/{i}"), name.parse()))
             .collect();
         let runs = step.runs.as_ref()?.iter();
+        let runs: Vec<RunName> = runs.map(|run| reader.run_name(run)).collect();
         Some(Self {
-            runs: runs.map(|run| reader.run_name(run)).collect(),
+            titles: runs.iter().map(|run| run.step.clone()).collect(),
+            runs,
             metrics: metrics.into_iter().collect::<Option<_>>()?,
         })
     }

@@ -15,6 +15,7 @@ pub(super) const KEYS: StepKeys = StepKeys {
         "editable",
         "contest",
         "recording",
+        "on_gpu",
         "checks",
         "golden",
     ],

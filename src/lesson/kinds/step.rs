@@ -17,6 +17,8 @@ pub struct Step {
     pub flags: Vec<String>,
     /// Id of a recording from a GPU that shows the topic of this step: a run, or the document of a command.
     pub recording: Option<String>,
+    /// True if only a GPU can show the effect of this run.
+    pub on_gpu: bool,
     /// May be left out when time is short.
     pub optional: bool,
     /// The learner has to change the flags.

@@ -33,7 +33,9 @@ impl<'a> Rebuilt<'a> {
                 self.opened([course, course_version, version])?;
                 self.as_it_says(event)
             }
-            SessionEvent::Note { .. } | SessionEvent::Pinned { .. } => self.as_it_says(event),
+            SessionEvent::Note { .. }
+            | SessionEvent::Pinned { .. }
+            | SessionEvent::OpenedEarly { .. } => self.as_it_says(event),
             SessionEvent::RunStarted {
                 run, at, target, ..
             } => {

@@ -12,18 +12,18 @@ impl StepBehavior for CompareStep {
     }
 
     fn document(&self, context: &StepContext) -> (Vec<Block>, PrimaryAction) {
-        let names: Vec<&str> = self.runs.iter().map(|run| run.step.as_str()).collect();
         let lines = self.metrics.iter().map(|metric| {
-            let values = self.runs.iter().map(|name| {
+            let runs = self.runs.iter().zip(&self.titles);
+            let values = runs.map(|(name, title)| {
                 let newest = context.measured.measurements(name).pop();
                 let value = newest.and_then(|run| run.value(*metric, Statistic::Median));
                 let value = or_not_reported(value.map(|value| metric.unit().show(value)));
-                format!(" {} {value};", name.step)
+                format!(" \"{title}\" {value};")
             });
-            format!("{metric}:{}", values.collect::<String>())
+            format!("{}:{}", metric.in_words(), values.collect::<String>())
         });
         let blocks = vec![
-            Block::text(format!("Side by side: {}.", names.join(", "))),
+            Block::text(format!("Side by side: {}.", self.titles.join(", "))),
             Block::Figures(itertools::join(lines, "\n")),
         ];
         (blocks, PrimaryAction::Compare)

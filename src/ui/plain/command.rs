@@ -15,6 +15,8 @@ pub enum DialogueCommand {
     Run(Option<Vec<String>>),
     /// Plays the recording for this step at this speed.
     Recording(Speed),
+    /// Lets Enter play recordings instead of starting runs, or start them again.
+    Recordings(bool),
     Check,
     /// Asks earlier questions again.
     Recall,
@@ -39,6 +41,7 @@ next, back     the next step, the one before
 hint           the next hint
 run [FLAGS]    start the step's run, with other flags if given
 recording [N]  play the step's run from another machine, N times as fast (16), such as 4 or 0.5, or end
+recordings on  let enter play recordings instead of starting runs; `recordings off` ends it
 check          evaluate the checks again
 skip [NOTE]    leave this step undone
 skip-lesson [NOTE]
@@ -81,6 +84,11 @@ pub fn parse(line: &str, accepts_text: bool) -> Result<DialogueCommand, String> 
         },
         "recording" if rest.is_empty() => DialogueCommand::Recording(Speed::SIXTEEN),
         "recording" => DialogueCommand::Recording(rest.parse()?),
+        "recordings" => match rest {
+            "on" => DialogueCommand::Recordings(true),
+            "off" => DialogueCommand::Recordings(false),
+            _ => return Err("Write `recordings on` or `recordings off`.".into()),
+        },
         "check" => DialogueCommand::Check,
         "recall" => DialogueCommand::Recall,
         "outline" | "o" => DialogueCommand::Outline,

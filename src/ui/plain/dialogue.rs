@@ -31,6 +31,8 @@ pub struct Dialogue<'c, I, O> {
     pub at: Option<StepRef>,
     /// The locked lesson that the learner tried to open last. A second try opens it.
     pub tried_lesson: Option<String>,
+    /// True if Enter plays recordings instead of starting runs.
+    pub plays_recordings: bool,
 }
 
 /// The next action after a command.
@@ -173,6 +175,13 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
                 self.play(speed)?;
                 return self.say_output();
             }
+            DialogueCommand::Recordings(plays) => {
+                self.plays_recordings = plays;
+                self.print(match plays {
+                    true => "From now on Enter plays the recording of a run.",
+                    false => "From now on Enter starts runs here.",
+                })?;
+            }
             DialogueCommand::Import(path) => self.import(&path)?,
             DialogueCommand::Go => return self.act(),
             DialogueCommand::Text(text) => return self.answer(&text),
@@ -199,11 +208,11 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
     fn recall(&mut self) -> Result<NextStep, TutorError> {
         let course = self.course;
         let questions = self.state(|state| recall::questions(course, state))?;
-        let (mut right, of) = (0, questions.len());
+        let (mut right, mut answered, of) = (0, 0, questions.len());
         if of == 0 {
             return Ok(NextStep::Stay);
         }
-        self.print("\nEarlier questions come back. Enter passes one, `stop` ends them.")?;
+        self.print("\nEarlier questions come back before each session, because what is recalled is kept. Enter passes one, `stop` ends them.")?;
         for (number, at) in (1..).zip(questions) {
             let found = course.find_step(&at);
             let found = found.map(|(lesson, step)| (lesson, step.asked_again()));
@@ -238,11 +247,15 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
             };
             let news = self.request(SessionRequest::Recall(at, answer))?;
             if let News::Marked(_, Some(marked)) = news {
+                answered += 1;
                 right += usize::from(marked.correct);
                 self.print(&markdown(&self.options, &said(&marked)))?;
             }
         }
-        self.stay_with_text(&format!("{right} of {of} earlier questions were right."))
+        self.stay_with_text(&match answered {
+            0 => "No earlier question was answered; they come again.".into(),
+            answered => format!("Earlier questions: {right} of {answered} right."),
+        })
     }
 
     /// Lists the commands that take a path, and marks the one that is taken.

@@ -52,6 +52,7 @@ pub fn run(options: TutorOptions) -> Result<(), TutorError> {
         output: io::stdout().lock(),
         at: None,
         tried_lesson: None,
+        plays_recordings: false,
     };
     let result = dialogue.run_to_end();
     watch.done();

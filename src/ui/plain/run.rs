@@ -220,6 +220,15 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         ))
     }
 
+    /// Returns whether Enter plays a recording: the learner asked for recordings, or only a GPU can show the effect and none
+    /// was found.
+    pub(super) fn plays_instead(&self) -> bool {
+        let on_gpu = self.current().is_some_and(|(_, step)| step.on_gpu);
+        let is_asked = self.plays_recordings || on_gpu && !gpu::may_be_found(&self.options);
+        let found = || self.recording(self.measured_last().ok().flatten());
+        is_asked && found().is_ok_and(|(_, recorded)| recorded.is_some())
+    }
+
     /// Returns the recording of the step; for an investigation, the recording of `case_move`.
     fn recording(
         &self,

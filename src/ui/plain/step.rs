@@ -6,6 +6,7 @@ use super::dialogue::{Dialogue, NextStep};
 use super::show::{WIDTH, joined, width};
 use crate::plain::markdown;
 use tinyllama_lesson::{Lesson, MarkedAnswer, Quiz, QuizAnswer, live};
+use tinyllama_runs::Speed;
 use tinyllama_session::progress::progress;
 use tinyllama_session::{
     CheckResultText, CheckedKernel, HintStage, SessionState, StepRef, StepStatus, kernel,
@@ -155,7 +156,10 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                 "This step waits for your answer; `hint` helps, `skip` goes on without it.",
             ),
             PrimaryAction::Start(_) => {
-                self.run(None)?;
+                match self.plays_instead() {
+                    true => self.play(Speed::SIXTEEN)?,
+                    false => self.run(None)?,
+                }
                 self.say_output()
             }
             PrimaryAction::Compare => {

@@ -71,6 +71,7 @@ impl Learner {
             output: &mut output,
             at: None,
             tried_lesson: None,
+            plays_recordings: false,
         };
         dialogue.run_to_end().unwrap();
         String::from_utf8(output).unwrap()
@@ -120,7 +121,7 @@ fn a_session_begins_with_three_earlier_questions_and_the_course_ends_with_fiftee
             "Right.",
             "Question 2 of 3",
             "Question 3 of 3",
-            "1 of 3 earlier questions were right.",
+            "Earlier questions: 1 of ",
             "One matrix product instead of three. Step 1 of",
             "Step 2 of",
             "Until next time.",
@@ -148,7 +149,7 @@ fn a_session_begins_with_three_earlier_questions_and_the_course_ends_with_fiftee
             "Everything that is open is done.",
             "Question 1 of 15",
             "Question 15 of 15",
-            "0 of 15 earlier questions were right.",
+            "No earlier question was answered; they come again.",
             "Until next time.",
         ],
     );

@@ -13,7 +13,7 @@ use super::update::log;
 use super::update::navigate::{class_lesson, next, open_row, outline, previous, proceed};
 use super::update::navigate::{forward, through_outline, through_step};
 use super::update::palette::{find, paths};
-use super::update::play::{faster, play, slower};
+use super::update::play::{always, faster, play, slower};
 use super::update::profile::{import, in_terminal};
 use super::update::references::{explain, follow};
 use super::update::runs::ask_to_stop;
@@ -74,6 +74,7 @@ static TABLES: [AreaActions; 6] = [
                 (Flags, "f", "change flags", Step(flags)),
                 (Stop, "x", "stop the run", Any(ask_to_stop)),
                 (Play, "r", "play a recording", Step(play)),
+                (Recordings, "A", "all runs from recordings", Any(always)),
                 (Faster, "+", "play faster", Any(faster)),
                 (Slower, "-", "play slower", Any(slower)),
                 (Check, "c", "check again", Step(check)),

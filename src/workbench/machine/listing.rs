@@ -211,14 +211,15 @@ impl Listing {
                 percent(Share(share))
             )
         };
-        let mut lines = vec!["By group".to_owned()];
+        let mut lines = vec!["By group: wave instructions and their share".to_owned()];
         lines.extend(self.groups.iter().map(row));
         lines
     }
 
     /// Formats the instructions of each source line by group.
     pub fn by_line(&self, file: &KernelFile) -> Vec<String> {
-        let mut lines = vec!["By line (0: none named)".to_owned()];
+        let mut lines =
+            vec!["By source line: wave instructions, text, groups (line 0: none named)".to_owned()];
         for (line, groups) in &self.lines {
             let total: u64 = groups.values().sum();
             let text = file.line(*line).unwrap_or_default();

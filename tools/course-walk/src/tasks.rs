@@ -81,7 +81,7 @@ impl LessonWalker<'_> {
     }
 
     pub fn compare(&mut self, visit: &mut Visit, step: &CompareStep) -> Result<Option<String>> {
-        let CompareStep { runs, metrics } = step;
+        let CompareStep { runs, metrics, .. } = step;
         let measured = self.measured()?;
         for run in runs
             .iter()

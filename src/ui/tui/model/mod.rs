@@ -44,6 +44,8 @@ pub struct Model {
     pub recordings: Arc<Library>,
     /// True if runs may find a GPU. Without one, the tutor offers recordings.
     pub may_have_gpu: bool,
+    /// True if Enter plays recordings instead of starting runs.
+    pub plays_recordings: bool,
     /// The folder in which the learner writes kernels.
     pub workbench: PathBuf,
     pub keys: KeyMap,
@@ -66,6 +68,8 @@ pub struct Model {
     /// The locked lesson that the learner tried to open last. A second try opens it.
     pub tried_lesson: Option<String>,
     pub overlay: Option<Overlay>,
+    /// The size of the screen for which this machine is being examined.
+    pub examined_for: Option<(u16, u16)>,
     /// Panels that lie under the overlay, the latest last. Closing the overlay shows the last one again.
     pub covered_panels: Vec<Box<dyn Panel>>,
     /// One line for the learner; the next key removes it.
@@ -115,6 +119,7 @@ impl Model {
             measured: Arc::default(),
             recordings: Arc::default(),
             may_have_gpu: true,
+            plays_recordings: false,
             workbench: PathBuf::new(),
             keys,
             theme,
@@ -129,6 +134,7 @@ impl Model {
             step: None,
             tried_lesson: None,
             overlay: None,
+            examined_for: None,
             covered_panels: Vec::new(),
             notice: None,
             runs: Vec::new(),
@@ -154,6 +160,14 @@ impl Model {
             model.outline.open = None;
         }
         model
+    }
+
+    /// The recording that Enter plays at this step, because the learner asked for recordings or because only a GPU can show
+    /// the effect and none was found.
+    pub fn recording_instead(&self, at: &StepRef) -> Option<JobRecording> {
+        let step = self.course.step(&at.lesson, &at.step)?;
+        let is_asked = self.plays_recordings || step.on_gpu && !self.may_have_gpu;
+        is_asked.then(|| self.recording_at(at)).flatten()
     }
 
     /// Returns whether the outline and the step are shown side by side.

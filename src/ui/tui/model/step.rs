@@ -48,6 +48,8 @@ pub struct Recall {
     /// Questions after the open one.
     pub left: Vec<StepRef>,
     pub of: usize,
+    /// Number of questions that got an answer so far.
+    pub answered: usize,
     /// Number of right answers so far.
     pub right: usize,
     /// The step to open afterwards.

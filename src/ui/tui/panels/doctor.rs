@@ -18,9 +18,26 @@ pub const PANEL: KeyBinding = (
     Handler::Any(open),
 );
 
+/// Title of the page.
+const TITLE: &str = "Devices and tools of this machine";
+
 pub fn open(model: &mut Model) -> Effects {
     model.log("tinyllama-tutor doctor".into(), LoggedKind::Doctor);
+    examine(model)
+}
+
+/// Writes the page anew if it is open and was written for another size. One examination goes on at a time.
+pub fn renew(model: &mut Model) -> Effects {
+    let is_open = model
+        .top_panel()
+        .is_some_and(|panel| panel.title() == TITLE);
+    let is_stale = is_open && model.examined_for.is_none();
+    is_stale.then(|| examine(model)).flatten()
+}
+
+fn examine(model: &mut Model) -> Effects {
     let size = model.size;
+    model.examined_for = Some(size);
     model.open_later("Checking this machine…", move |context| {
         examined(context, size)
     })
@@ -49,7 +66,7 @@ fn examined(context: &TaskContext, (columns, rows): (u16, u16)) -> Result<Box<dy
     }
     let lines = text.lines().map(|line| Line::from(plain(line)));
     Ok(Box::new(TextPage::new(
-        "Devices and tools of this machine",
+        TITLE,
         PageText::Lines(lines.collect()),
     )))
 }

@@ -127,6 +127,11 @@ impl RunView {
     }
 
     /// Sets the seconds since the start, and the seconds since the last output if that is unusually long ago.
+    /// Seconds since the run began.
+    pub fn seconds(&self) -> f64 {
+        self.state.clock
+    }
+
     pub fn clock(&mut self, seconds: f64, silent: Option<f64>) {
         if self.state.is_running() {
             self.state.clock = self.state.clock.max(seconds);

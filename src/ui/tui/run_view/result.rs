@@ -155,8 +155,9 @@ fn verdicts(state: &RunState, wide: u16, has_room: bool, theme: &Theme) -> Vec<L
             continue;
         }
         lines.push(Line::from(line));
-        let text = markdown::render(&outcome.text, wide.saturating_sub(2), theme, None);
-        lines.extend(text.into_iter().take(WORDS).map(|mut line| {
+        let most = if has_room { usize::MAX } else { WORDS };
+        let text = whole_sentences(&outcome.text, wide.saturating_sub(2), most, theme);
+        lines.extend(text.into_iter().map(|mut line| {
             line.spans.insert(0, Span::raw("  "));
             line
         }));
@@ -164,10 +165,47 @@ fn verdicts(state: &RunState, wide: u16, has_room: bool, theme: &Theme) -> Vec<L
     lines
 }
 
+/// The first sentences of a text that fit into `most` lines, but one at least, however long it is.
+fn whole_sentences(text: &str, wide: u16, most: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let mut end = words.len();
+    loop {
+        let lines = markdown::render(&words[..end].join(" "), wide, theme, None);
+        let is_end = |word: &&str| word.ends_with(['.', '!', '?', ':']);
+        let shorter = words[..end.saturating_sub(1)].iter().rposition(is_end);
+        match shorter {
+            Some(last) if lines.len() > most => end = last + 1,
+            _ => return lines,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use tinyllama_runs::MetricUnit;
+
+    #[test]
+    fn a_text_is_cut_between_sentences_alone() {
+        let theme = Theme::new(true, true);
+        let lines = |text: &str, most| {
+            let lines = whole_sentences(text, 20, most, &theme);
+            lines
+                .iter()
+                .map(Line::to_string)
+                .collect::<Vec<_>>()
+                .join("/")
+        };
+        assert_eq!(
+            lines("One two. Three four five six. Seven eight nine ten.", 2),
+            "One two. Three four/five six."
+        );
+        assert_eq!(lines("One two. Three four five six seven.", 1), "One two.");
+        assert_eq!(
+            lines("One two three four five six.", 1),
+            "One two three four/five six."
+        );
+    }
 
     #[test]
     fn large_figures_are_those_of_the_text_and_its_unit_is_small() {

@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use crate::tui::panels::kernel::KernelPanel;
 use crate::tui::{
-    Area, BackgroundTask, Effect, Effects, HandOver, Message, Model, OpenStep, PageText,
-    SessionRequest, TaskContext, TextPage, both_effects,
+    Area, Ask, BackgroundTask, Effect, Effects, HandOver, Message, Model, OpenStep, Overlay,
+    PageText, SessionRequest, TaskContext, TextPage, both_effects,
 };
 use tinyllama_session::kernel::start_exercise;
 use tinyllama_session::{CheckedKernel, StepRef};
@@ -124,9 +124,24 @@ pub fn reset(model: &mut Model, here: &OpenStep) -> Effects {
     ))
 }
 
-/// Measures times on this machine's GPU, or says what to do without one.
+/// Asks for a guess, and then measures times on this machine's GPU, or gives the answer without one.
 pub fn bench(model: &mut Model, here: &OpenStep) -> Effects {
     let exercise = exercise(model, here)?;
+    let ask = Ask::new(
+        here.at.clone(),
+        "Your guess first; Enter measures, or gives the answer where no GPU is",
+        &exercise.question,
+        |model, at, _| {
+            let course = Arc::clone(&model.course);
+            let step = course.step(&at.lesson, &at.step);
+            let kernel = step.and_then(|step| step.as_kernel());
+            Ok(kernel.and_then(|kernel| measure(model, kernel.exercise)))
+        },
+    );
+    model.push_overlay(Overlay::Ask(ask))
+}
+
+fn measure(model: &Model, exercise: &Exercise) -> Effects {
     let path = model.workbench.join(exercise.file_name());
     let argv = ["workbench", "bench", &exercise.name, "--file"].map(str::to_owned);
     let argv = argv.into_iter().chain([path.display().to_string()]);

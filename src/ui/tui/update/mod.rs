@@ -27,7 +27,8 @@ use crossterm::event::{Event, MouseEventKind};
 pub use self::request::note_time;
 use self::request::request;
 use super::model::log::LoggedKind;
-use crate::tui::{Effect, Effects, Message, Model, Overlay, SessionRequest};
+use crate::tui::panels::doctor;
+use crate::tui::{Effect, Effects, Message, Model, Overlay, SessionRequest, both_effects};
 use tinyllama_tutor_core::PanelAction;
 use tinyllama_tutor_core::document::Given;
 
@@ -72,12 +73,24 @@ fn on_message(model: &mut Model, message: Message) -> Effects {
         Message::Opened(Ok(panel)) => {
             model.log_end("ok", |kind| matches!(kind, LoggedKind::Doctor));
             model.notice = None;
-            model.push_overlay(Overlay::Panel(panel))
+            let asked_for = model.examined_for.take();
+            let top = model.top_panel();
+            if top.is_some_and(|top| top.title() == panel.title()) {
+                model.pop_overlay();
+            }
+            let opened = model.push_overlay(Overlay::Panel(panel));
+            match asked_for.is_some_and(|size| size != model.size) {
+                true => both_effects(opened, doctor::renew(model)),
+                false => opened,
+            }
         }
         Message::WorkDone(Ok(text)) => model.notify(text),
         Message::Edited(_, Err(problem))
         | Message::Opened(Err(problem))
-        | Message::WorkDone(Err(problem)) => model.warn(problem),
+        | Message::WorkDone(Err(problem)) => {
+            model.examined_for = None;
+            model.warn(problem)
+        }
         Message::Highlighter(highlighter) => {
             model.highlighter = Some(highlighter);
             None
@@ -94,7 +107,10 @@ fn input(model: &mut Model, event: Event) -> Effects {
     match event {
         Event::Key(key) => return keys::key(model, key),
         Event::Paste(text) => return ask::paste(model, &text),
-        Event::Resize(columns, rows) => model.size = (columns, rows),
+        Event::Resize(columns, rows) => {
+            model.size = (columns, rows);
+            return doctor::renew(model);
+        }
         Event::Mouse(mouse) => match mouse.kind {
             MouseEventKind::ScrollUp => return scroll::wheel(model, PanelAction::Up, WHEEL),
             MouseEventKind::ScrollDown => return scroll::wheel(model, PanelAction::Down, WHEEL),

@@ -120,7 +120,7 @@ pub fn open(model: &mut Model, at: StepRef) -> Effects {
         }
         model.tried_lesson = Some(lesson.id.clone());
         let key = model.keys.shown(Area::Outline, Action::Open);
-        let again = format!("{key} again");
+        let again = format!("Pressing {key} again");
         return model.warn(say::locked(&course, lesson, &missing, &again));
     }
     let asks = is_due(&course, &model.state, Some(&at));
@@ -224,6 +224,7 @@ pub fn forward(model: &mut Model, here: &OpenStep) -> Effects {
 pub fn next(model: &mut Model, here: &OpenStep) -> Effects {
     let view = model.step.as_ref()?;
     if let Some(mut recall) = view.recall.clone() {
+        recall.answered += usize::from(view.marked.is_some());
         recall.right += usize::from(view.marked.as_ref().is_some_and(|it| it.correct));
         return recall::go_on(model, recall);
     }

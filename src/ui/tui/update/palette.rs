@@ -4,11 +4,12 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use ratatui_textarea::{CursorMove, TextArea};
 
-use super::{copy, log, navigate, play};
+use super::{copy, log, navigate, play, references};
 use crate::tui::{
     Area, ChoiceList, Effect, Effects, HandOver, Model, Overlay, PageEntry, PageText, Palette,
     SessionRequest, Snippet, TextPage,
 };
+use tinyllama_session::StepRef;
 use tinyllama_tutor_core::{Action, PanelAction};
 
 /// An entry that the learner can choose.
@@ -73,7 +74,7 @@ pub fn entries(model: &Model, palette: &Palette) -> Vec<PaletteEntry> {
     };
     let mut scored: Vec<(usize, PaletteEntry)> = all
         .into_iter()
-        .filter_map(|entry| Some((score(&entry.label, query)?, entry)))
+        .filter_map(|entry| Some((1 + score(&entry.label, query)?, entry)))
         .collect();
     if matches!(palette.list, ChoiceList::Everything) {
         scored.extend(command(model, query));
@@ -112,9 +113,20 @@ fn all_entries(model: &Model) -> Vec<PaletteEntry> {
     });
     let lessons = model.course.lessons().map(|lesson| {
         let id = lesson.id.clone();
-        PaletteEntry::new(format!("lesson: {}", lesson.title), move |model| {
-            navigate::open_lesson(model, &id)
-        })
+        let label = format!("lesson: {} ({id})", lesson.title);
+        PaletteEntry::new(label, move |model| navigate::open_lesson(model, &id))
+    });
+    let steps = model.course.steps().map(|(lesson, step)| {
+        let at = StepRef::new(&lesson.id, &step.id);
+        let label = format!("step: {} in {}", step.title, lesson.title);
+        PaletteEntry::new(label, move |model| navigate::open(model, at.clone()))
+    });
+    let words = references::glossary(&model.course).into_iter().map(|word| {
+        let entry = page(word);
+        PaletteEntry {
+            label: format!("word: {}", entry.label),
+            ..entry
+        }
     });
     let pages = model.course.reference.iter().map(|(name, text)| {
         // Texts name a page by its heading.
@@ -128,7 +140,8 @@ fn all_entries(model: &Model) -> Vec<PaletteEntry> {
         }
     });
     let all = actions.chain(lessons).chain(pages);
-    all.chain(recordings(model)).collect()
+    let all = all.chain(recordings(model)).chain(words);
+    all.chain(steps).collect()
 }
 
 /// Opens a page.
@@ -169,19 +182,25 @@ fn recordings(model: &Model) -> Vec<PaletteEntry> {
     entries.collect()
 }
 
-/// Distance between the query's letters in `text`, which must contain them in order. Lower is better.
+/// How well `text` has the words of the query: whole words are best, then beginnings of words, then other parts. Lower is
+/// better. `None` if a word of the query is nowhere.
 fn score(text: &str, query: &str) -> Option<usize> {
-    let text: Vec<char> = text.to_lowercase().chars().collect();
-    let mut from = 0;
-    let mut first = None;
-    for wanted in query.to_lowercase().chars().filter(|c| !c.is_whitespace()) {
-        let found = text.iter().skip(from).position(|c| *c == wanted)?;
-        first.get_or_insert(from + found);
-        from += found + 1;
-    }
-    let first = first.unwrap_or(0);
-    let starts_word = first == 0 || text.get(first - 1) == Some(&' ');
-    Some(from - first + usize::from(!starts_word))
+    let text = text.to_lowercase();
+    let is_letter = |c: char| c.is_alphanumeric();
+    let rank = |wanted: &str| {
+        let ranks = text.match_indices(wanted).map(|(at, _)| {
+            let begins = !text[..at].ends_with(is_letter);
+            let ends = !text[at + wanted.len()..].starts_with(is_letter);
+            match (begins, ends) {
+                (true, true) => 0,
+                (true, false) => 1,
+                _ => 2,
+            }
+        });
+        ranks.min()
+    };
+    let query = query.to_lowercase();
+    query.split_whitespace().map(rank).sum()
 }
 
 pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
@@ -260,12 +279,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_that_stand_together_at_the_start_of_a_word_come_first() {
-        assert_eq!(score("lesson: The baseline", "xyz"), None);
-        let exact = score("lesson: The baseline", "base").unwrap();
-        let scattered = score("lesson: Both a sound idea", "base");
-        assert!(scattered.is_none_or(|score| score > exact));
-        assert!(score("change flags", "flag") < score("lesson: find large gaps", "flag"));
+    fn whole_words_come_first_and_scattered_letters_are_no_match() {
+        assert_eq!(score("lesson: Kernels in production", "skip"), None);
+        assert_eq!(score("skip with a note", "skip"), Some(0));
+        assert_eq!(score("Four cases nobody has seen", "fused"), None);
+        assert!(score("bank conflicts", "bank") < score("banks", "bank"));
+        assert!(score("change flags", "flag") < score("the unflagged", "flag"));
+        assert_eq!(score("lesson: The baseline", "lesson base"), Some(1));
         assert_eq!(score("anything", ""), Some(0));
     }
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::runs;
-use crate::tui::{Effect, Effects, Model, OpenStep, PlayedRecording, RunPhase};
+use crate::tui::{Area, Effect, Effects, Model, OpenStep, PlayedRecording, RunPhase};
 use tinyllama_runs::Speed;
 use tinyllama_session::StepRef;
-use tinyllama_tutor_core::JobRecording;
+use tinyllama_tutor_core::{Action, JobRecording};
 
 /// Plays the recording of the open step's run.
 pub fn play(model: &mut Model, here: &OpenStep) -> Effects {
@@ -22,6 +22,18 @@ pub fn play(model: &mut Model, here: &OpenStep) -> Effects {
             "There is no recording of this run. The palette lists those of the same target.",
         ),
     }
+}
+
+/// Lets Enter play recordings instead of starting runs, or start runs again.
+pub fn always(model: &mut Model) -> Effects {
+    model.plays_recordings = !model.plays_recordings;
+    let key = model.keys.shown(Area::Step, Action::Recordings);
+    model.notify(match model.plays_recordings {
+        true => {
+            format!("From now on Enter plays the recording of a run; {key} measures here again.")
+        }
+        false => "From now on Enter starts runs here.".into(),
+    })
 }
 
 /// Plays the recording of this id at the open step. The step must have a run.

@@ -1,6 +1,6 @@
 //! The action of Enter at a step: always the one thing that the step waits for.
 
-use super::{act, ask, navigate, profile, recall, runs, scroll};
+use super::{act, ask, navigate, play, profile, recall, runs, scroll};
 use crate::tui::{Effects, Model, OpenStep, RunPhase};
 use tinyllama_lesson::QuizAnswer;
 use tinyllama_session::{StepRef, StepStatus};
@@ -44,6 +44,7 @@ fn take_line(model: &mut Model, here: &OpenStep) -> Effects {
             model.notify("That answer was wrong before; choose another one.")
         }
         MenuAction::Give(given) => recall::give(model, at, given),
+        MenuAction::Run(..) if model.recording_instead(&at).is_some() => play::play(model, here),
         MenuAction::Run(_, flags) => runs::queue_with(model, at, flags, None),
     }
 }
@@ -96,6 +97,9 @@ pub fn primary(model: &Model, here: &OpenStep) -> Option<Primary> {
         PrimaryAction::Next => Next,
         PrimaryAction::Choose { does, .. } => Do(does, choose),
         PrimaryAction::Ask(question) => Do(question.does, ask::question),
+        PrimaryAction::Start(_) if model.recording_instead(&here.at).is_some() => {
+            Do("play the recording", play::play)
+        }
         PrimaryAction::Start(does) => Do(does, start),
         PrimaryAction::Compare => Do("show the figures", act::view),
         PrimaryAction::Kernel => Do("your kernel", act::view),

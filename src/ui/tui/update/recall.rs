@@ -13,6 +13,7 @@ pub fn ask(model: &mut Model, then: Option<StepRef>) -> Effects {
     let recall = Recall {
         of: left.len(),
         left,
+        answered: 0,
         right: 0,
         then,
     };
@@ -30,10 +31,10 @@ pub fn go_on(model: &mut Model, mut recall: Recall) -> Effects {
         model.screen = FocusedScreen::Outline;
         let then = recall.then.and_then(|at| navigate::open_now(model, at));
         effects.extend(then.into_iter().flatten());
-        model.notify(format!(
-            "{} of {} earlier questions were right.",
-            recall.right, recall.of
-        ));
+        model.notify(match recall.answered {
+            0 => "No earlier question was answered; they come again.".into(),
+            answered => format!("Earlier questions: {} of {answered} right.", recall.right),
+        });
         return Some(effects);
     }
     model.clear_overlays();

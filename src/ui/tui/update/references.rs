@@ -2,6 +2,7 @@
 
 use crate::tui::markdown::links;
 use crate::tui::{ChoiceList, Effects, Model, Overlay, PageEntry, PageText, Palette, TextPage};
+use tinyllama_lesson::Course;
 
 /// The glossary. Each term is bold at the start of a paragraph: `**warp.** ...`.
 const GLOSSARY: &str = "glossary.md";
@@ -31,8 +32,7 @@ pub fn follow(model: &mut Model) -> Effects {
 /// Explains a word of the text.
 pub fn explain(model: &mut Model) -> Effects {
     let text = text(model).to_lowercase();
-    let glossary = model.course.reference.get(GLOSSARY);
-    let entries = glossary.map_or_else(Vec::new, |page| explained(page));
+    let entries = glossary(&model.course);
     let (here, others): (Vec<_>, Vec<_>) = entries
         .into_iter()
         .partition(|word| word.name.split(", ").any(|name| appears_in(&text, name)));
@@ -41,6 +41,12 @@ pub fn explain(model: &mut Model) -> Effects {
         (true, false) => choose(model, others),
         (false, _) => choose(model, here),
     }
+}
+
+/// The words that the course's glossary explains.
+pub fn glossary(course: &Course) -> Vec<PageEntry> {
+    let page = course.reference.get(GLOSSARY);
+    page.map_or_else(Vec::new, |page| explained(page))
 }
 
 fn choose(model: &mut Model, mut pages: Vec<PageEntry>) -> Effects {

@@ -153,11 +153,11 @@ fn the_palette_finds_lessons_pages_and_commands_by_a_few_letters() {
         matches!(&script.model.overlay, Some(Overlay::Panel(page)) if page.title() == "Glossary")
     );
     script.keys("esc :");
-    script.type_text("nextstep");
+    script.type_text("next step");
     script.keys("enter");
     assert_eq!(script.step(), "guess");
     script.keys(":");
-    script.type_text("firstless");
+    script.type_text("first less");
     script.keys("enter");
     assert_eq!(
         script.step(),

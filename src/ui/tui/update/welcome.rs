@@ -10,8 +10,8 @@ use tinyllama_tutor_core::Action;
 pub fn open(model: &mut Model) -> Effects {
     first_run(&model.course, &model.state)?;
     let mut text = format!(
-        "# {}\n\n{}\n\n## Your first minute\n\n**Enter** trains a small model on this machine, now: five steps, and you see \
-         time and loss of each as it goes. Nothing has to be prepared. Then the course begins, with what you have just \
+        "# {}\n\n{}\n\n## Your first minute\n\n**Enter** trains a small model on this machine, now: a few steps to warm up, then \
+         five measured ones, and you see time and loss of each as it goes. Nothing has to be prepared. Then the course begins, with what you have just \
          seen.\n\n**Esc** shows all lessons instead. **?** explains the keys wherever you are.",
         model.course.title, model.course.summary
     );

@@ -158,6 +158,16 @@ impl StepWriter<'_> {
             Span::styled(mark, style),
         ]);
         self.document.lines.extend([title, Line::default()]);
+        if self.view.recall.is_some() {
+            let next = self.key(Action::Next);
+            self.styled(
+                &format!(
+                    "Earlier questions come back before each session, because what is recalled is kept. {next} passes one."
+                ),
+                self.theme.muted(),
+            );
+            self.blank();
+        }
     }
 
     fn hints(&mut self) {

@@ -74,7 +74,11 @@ fn running(model: &Model, run: &TutorRun) -> String {
     let is_here = model.step.as_ref().is_some_and(|view| view.at == run.at);
     let place = match is_here {
         true => String::new(),
-        false => format!(" for step \"{}\"", run.at.step),
+        false => {
+            let step = model.course.step(&run.at.lesson, &run.at.step);
+            let title = step.map_or(&run.at.step, |step| &step.title);
+            format!(" for step \"{title}\"")
+        }
     };
     let queued = match model.queued() {
         0 => String::new(),

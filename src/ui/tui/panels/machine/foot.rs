@@ -41,7 +41,7 @@ impl MachinePanel {
         let active = exec.count_ones();
         let (vectors, scalars) = self.alive();
         let alive = format!(
-            "{} of {} vector and {} of {} scalar registers are alive: read later",
+            "registers that a later step reads: {} of {} vector, {} of {} scalar",
             vectors.len(),
             self.trace.program.vectors + self.trace.program.accumulators,
             scalars.len(),
@@ -52,7 +52,7 @@ impl MachinePanel {
             false => wrap(vec![Span::styled(text, style)], wide),
         };
         let (effect, style) = match (record, &self.trace.stopped) {
-            (None, Some(error)) => (error.fault.to_string(), theme.bad()),
+            (None, Some(error)) => (format!("Ended here: {}", error.fault), theme.bad()),
             (Some(record), _) => (self.effect(instruction, record), theme.text()),
             (None, None) => (String::new(), theme.text()),
         };
@@ -177,7 +177,11 @@ impl MachinePanel {
         let Some(wave) = self.registers() else {
             return String::new();
         };
-        let mut text = format!("lane {}:", self.lane);
+        let when = match self.record(self.at) {
+            Some(_) => "after it, in",
+            None => "before it, in",
+        };
+        let mut text = format!("{when} lane {}:", self.lane);
         let mut seen = vec![];
         for operand in instruction.written().chain(instruction.read()) {
             for register in rows(operand) {
@@ -196,7 +200,7 @@ impl MachinePanel {
             Kind::Vector => wave.vector(index).get(self.lane).copied(),
             _ => wave.scalars.get(usize::from(index)).copied(),
         };
-        format!("{name} {}", word.map_or(String::new(), value))
+        format!("{name} = {}", word.map_or(String::new(), value))
     }
 
     /// Vector and scalar registers whose values a later step of the wave reads.

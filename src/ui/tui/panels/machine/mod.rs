@@ -23,6 +23,10 @@ const NAMES: [&str; 3] = ["steps", "registers", "mix"];
 /// Readers would look for times here.
 const NO_TIME: &str = "No cycles, no stalls, no speed: an emulator, nothing here measures them.";
 
+/// What the columns of the steps are.
+const COLUMNS: &str =
+    "count of all waves | lanes on | bytes moved, lines of 128 bytes | LDS passes";
+
 /// Rows that a page key moves by in the counts.
 const PAGE: usize = 10;
 
@@ -133,7 +137,7 @@ impl MachinePanel {
     fn put_steps(&self, pane: &mut Pane) {
         let (wide, theme) = (pane.width(), pane.theme);
         let foot = self.foot(wide, theme);
-        let room = usize::from(pane.area.height).saturating_sub(foot.len() + 1);
+        let room = usize::from(pane.area.height).saturating_sub(foot.len() + 2);
         // One glyph stands for several lanes unless there is room for all of them.
         let glyphs = match wide {
             0..100 => 8,
@@ -145,7 +149,10 @@ impl MachinePanel {
             "{:>5} {:>7} {:<glyphs$} {:<text$} {:>5} {:>5} {:>4}",
             "line", "count", "lanes", "instruction", "bytes", "lines", "LDS"
         );
-        pane.put([Line::styled(head, theme.emphasis())]);
+        pane.put([
+            Line::styled(cut(COLUMNS, wide, theme), theme.muted()),
+            Line::styled(head, theme.emphasis()),
+        ]);
         let first = self.at.saturating_sub(room / 2);
         let first = first.min(self.rows().saturating_sub(room));
         for row in (first..self.rows()).take(room) {
@@ -208,7 +215,11 @@ impl MachinePanel {
             plural(waves as usize, "wave"),
             listing.executed
         );
-        let mut lines = vec![head, String::new()];
+        let mut lines = vec![head];
+        if self.trace.stopped.is_some() {
+            lines.push("A fault ended this run, so these counts end there, too.".into());
+        }
+        lines.push(String::new());
         lines.extend(listing.mix());
         lines.push(String::new());
         lines.extend(listing.by_line(&self.trace.file));

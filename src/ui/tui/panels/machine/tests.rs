@@ -162,7 +162,7 @@ fn a_reader_goes_forward_and_back_by_instruction_and_by_line() {
     insta::assert_snapshot!(drawn(&panel, 78, 20));
     panel.act(PanelAction::Down);
     assert!(
-        drawn(&panel, 78, 20).contains("v2 0.750000"),
+        drawn(&panel, 78, 20).contains("v2 = 0.750000"),
         "{}",
         drawn(&panel, 78, 20)
     );

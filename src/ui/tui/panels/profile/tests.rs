@@ -94,9 +94,10 @@ fn damaged_files_are_listed_first() {
     panel.draw(Pane::new(area, &mut buffer, &Theme::default()));
     let text = sheet::text(&buffer);
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[1].starts_with("damaged: "), "{text}");
+    assert!(lines[1].starts_with("Sets the pace: "), "{text}");
+    assert!(lines[2].starts_with("damaged: "), "{text}");
     // The line about the damage goes on in the next one.
-    assert!(lines[3].starts_with("read: "), "{text}");
+    assert!(lines[4].starts_with("read: "), "{text}");
 }
 
 #[test]

@@ -237,6 +237,12 @@ fn a_kernel_has_hints_a_solution_a_new_beginning_and_a_bench() {
             .contains("scale_add")
     );
     script.keys("B");
+    assert!(
+        script.handler.handed_over.is_empty(),
+        "the guess comes first"
+    );
+    script.type_text("less");
+    script.keys("enter");
     let asked = script.handler.handed_over.last();
     let Some(HandOver::Command(phrase)) = asked else {
         panic!("{asked:?}");
@@ -375,7 +381,7 @@ fn an_earlier_question_is_asked_again_without_its_answer() {
     script.keys("enter");
     assert!(script.model.step.as_ref().unwrap().recall.is_none());
     let right = usize::from(after.recalled[0]);
-    let said = format!("{right} of 1 earlier questions were right.");
+    let said = format!("Earlier questions: {right} of 1 right.");
     assert!(script.look().contains(&said), "{}", script.screen());
 }
 

@@ -394,4 +394,9 @@ fn a_run_on_several_gpus_is_not_said_to_be_work_for_the_cpu() {
         script.open(StepRef::new("one-gpu-to-two", step));
         assert!(unwrapped(&script).contains(offer), "{}", script.text());
     }
+    script.keys("A");
+    let offer = "You chose recordings: enter plays v4 small";
+    assert!(unwrapped(&script).contains(offer), "{}", script.text());
+    script.keys("G enter");
+    assert!(script.played().is_some(), "{}", script.text());
 }

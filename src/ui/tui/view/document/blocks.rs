@@ -3,7 +3,7 @@
 use ratatui::prelude::Span;
 
 use super::StepWriter;
-use crate::tui::{RunPhase, markdown, wrap};
+use crate::tui::{RunPhase, duration, markdown, wrap};
 use tinyllama_runs::recording::label;
 use tinyllama_tutor_core::Action;
 use tinyllama_tutor_core::document::{Block, Mark, MenuLine, Tone};
@@ -139,7 +139,13 @@ impl StepWriter<'_> {
         match &run.phase {
             RunPhase::Queued => self.plain("It waits for the run before it."),
             RunPhase::Running if run.played.is_some() => self.plain("It is playing."),
-            RunPhase::Running => self.plain("It is running."),
+            RunPhase::Running => {
+                let seconds = run.view.seconds();
+                self.plain(&match seconds < 1.0 {
+                    true => "It is running.".into(),
+                    false => format!("It is running, for {}.", duration(seconds.floor())),
+                });
+            }
             RunPhase::Stopping => self.plain("It ends after this step."),
             RunPhase::Over(ending) => {
                 self.begin_news();
@@ -161,6 +167,17 @@ impl StepWriter<'_> {
 
     /// Draws the offer of a recording, if the machine has no GPU for a run.
     fn offer(&mut self) {
+        if let Some(recording) = self.model.recording_instead(&self.here.at) {
+            let why = match self.model.plays_recordings {
+                true => "You chose recordings",
+                false => "Only a GPU can show this, and none was found",
+            };
+            let (what, label) = (recording.what, label(&recording.origin));
+            let [act, again] = [Action::Act, Action::Again].map(|action| self.key(action));
+            return self.plain(&format!(
+                "{why}: {act} plays {what} ({label}). {again} runs it here."
+            ));
+        }
         let recording = self.model.recording_at(&self.here.at);
         let Some(recording) = recording.filter(|_| !self.model.may_have_gpu) else {
             return;
