@@ -304,9 +304,9 @@ fn a_batch_that_cannot_be_shared_is_refused() {
     };
     for (flags, status, words) in [
         (&["--gpus=3"][..], 2, "multiple of 3"),
-        (&["--gpus=0"], 2, "at least one"),
+        (&["--gpus=0"], 2, "from 1 to 1024"),
         (&["--gpus=128", "--batch-size=128"], 2, "srun"),
-        (&["--gpus=2000", "--batch-size=2000"], 2, "at most"),
+        (&["--gpus=2000", "--batch-size=2000"], 2, "from 1 to 1024"),
         (&["--gpus=2", "--backend=cpu"], 2, "CUDA or HIP"),
         (&["--gpus=2", "--device=1"], 2, "HIP_VISIBLE_DEVICES"),
         (&["--gpus=2", "--bucket-mb=0"], 2, "--bucket-mb"),

@@ -315,7 +315,7 @@ impl<'a> Workgroup<'a> {
                     let pc = wave.pc;
                     let exec = wave.exec();
                     let Some(instruction) = program.instructions.get(pc as usize) else {
-                        let fault = Box::new(Fault::BadJump(u64::from(pc) * 8));
+                        let fault = Fault::BadJump(u64::from(pc) * 8);
                         return Err(self.located(launch, fault, pc, index, exec).into());
                     };
                     wave.pc += 1;
@@ -348,7 +348,7 @@ impl<'a> Workgroup<'a> {
                         // Traps of several lines may be merged. The branch to it still has its line.
                         let is_trap = matches!(*fault, Fault::Trap { .. });
                         let pc = if is_trap { previous } else { pc };
-                        return Err(self.located(launch, fault, pc, index, exec).into());
+                        return Err(self.located(launch, *fault, pc, index, exec).into());
                     }
                     previous = pc;
                     if O::ACTIVE {
@@ -377,9 +377,7 @@ impl<'a> Workgroup<'a> {
                 && let Some((fault, pc, index)) = self.missed_barrier()
             {
                 let exec = self.waves[index].exec();
-                return Err(self
-                    .located(launch, Box::new(fault), pc, index, exec)
-                    .into());
+                return Err(self.located(launch, fault, pc, index, exec).into());
             }
             // On hardware, a barrier waits for the waves that have not ended.
             machine.order.pass_barrier();
@@ -431,7 +429,7 @@ impl<'a> Workgroup<'a> {
     fn located(
         &self,
         launch: &Launch<'_>,
-        fault: Box<Fault>,
+        fault: Fault,
         pc: u32,
         index: usize,
         exec: u64,
@@ -440,12 +438,12 @@ impl<'a> Workgroup<'a> {
         let instruction = program.instructions.get(pc as usize);
         let first = exec.trailing_zeros() as usize % wave.lanes;
         let lane = fault.lane().unwrap_or(first) as u32;
-        let thread = match &*fault {
+        let thread = match &fault {
             Fault::BarrierMissed { thread, .. } => *thread,
             _ => wave.index * wave.lanes as u32 + lane,
         };
         Box::new(ExecutionError {
-            fault: *fault,
+            fault,
             instruction: instruction.map_or_else(String::new, |one| one.text.clone()),
             place: program.place(program.location(pc)),
             pc,

@@ -165,8 +165,11 @@ impl Memory {
     fn find(&self, address: u64) -> Option<(usize, i64)> {
         let below = 1 << (SPAN - 1);
         let index = (address.wrapping_add(below) >> SPAN).wrapping_sub(1) as usize;
-        let offset = address.wrapping_sub(address_of(index)).cast_signed();
-        (index < self.buffers.len()).then_some((index, offset))
+        // An address below the first buffer has an index above all.
+        (index < self.buffers.len()).then(|| {
+            let offset = address.wrapping_sub(address_of(index)).cast_signed();
+            (index, offset)
+        })
     }
 
     /// Finds the buffer's index and the offset in it.

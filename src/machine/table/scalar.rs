@@ -158,7 +158,7 @@ fn floats(name: &str) -> Option<Entry> {
             "cmp_gt_f32" => |a: f32, b: f32| a > b;
             "cmp_ge_f32" => |a: f32, b: f32| a >= b;
             "cmp_eq_f32" => |a: f32, b: f32| a == b;
-            "cmp_lg_f32" => |a: f32, b: f32| a < b || a > b;
+            "cmp_lg_f32" => |a: f32, b: f32| a.partial_cmp(&b).is_some_and(Ordering::is_ne);
             "cmp_o_f32" => |a: f32, b: f32| !a.is_nan() && !b.is_nan();
             "cmp_u_f32" => |a: f32, b: f32| a.is_nan() || b.is_nan();
             "cmp_nlt_f32" => |a: f32, b: f32| !matches!(a.partial_cmp(&b), Some(Ordering::Less));
@@ -166,7 +166,7 @@ fn floats(name: &str) -> Option<Entry> {
             "cmp_ngt_f32" => |a: f32, b: f32| !matches!(a.partial_cmp(&b), Some(Ordering::Greater));
             "cmp_nge_f32" => |a: f32, b: f32| !matches!(a.partial_cmp(&b), Some(Ordering::Greater | Ordering::Equal));
             "cmp_neq_f32" => |a: f32, b: f32| a != b;
-            "cmp_nlg_f32" => |a: f32, b: f32| !(a < b || a > b);
+            "cmp_nlg_f32" => |a: f32, b: f32| a.partial_cmp(&b).is_none_or(Ordering::is_eq);
         }
     })
 }

@@ -20,6 +20,11 @@ typedef __SIZE_TYPE__ size_t;
 // Without lines of their own (`nodebug`), the instructions of these functions belong to the line that calls them.
 #define TUTOR_DEVICE __device__ static inline __attribute__((always_inline, nodebug))
 
+// The compiler makes loops of these where it does not know the size.
+TUTOR_DEVICE void *memcpy(void *to, const void *from, size_t bytes) { return __builtin_memcpy(to, from, bytes); }
+TUTOR_DEVICE void *memmove(void *to, const void *from, size_t bytes) { return __builtin_memmove(to, from, bytes); }
+TUTOR_DEVICE void *memset(void *to, int value, size_t bytes) { return __builtin_memset(to, value, bytes); }
+
 // threadIdx and its like: three members, each read from its register when used.
 #define TUTOR_COORDINATES(type, name, X, Y, Z)                                                              \
     struct type {                                                                                           \
