@@ -7,6 +7,7 @@
 //! that fail.
 
 mod blind;
+mod claims;
 mod commands;
 mod faults;
 mod flags;

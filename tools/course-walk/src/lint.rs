@@ -4,6 +4,7 @@
 use serde_yaml::Value;
 
 use crate::blind::{MOST_BLIND, blind_strategies};
+use crate::claims;
 use tinyllama_lesson::file::CourseFile;
 use tinyllama_lesson::{
     Course, CourseSource, Lesson, Problem, Quiz, QuizChoice, WORKSHOP, live, problem_in,
@@ -92,6 +93,9 @@ pub fn lint(course: &Course, source: &CourseSource) -> Vec<Problem> {
         };
         given_away(lesson, &mut refuse);
         for (index, step) in lesson.steps.iter().enumerate() {
+            for message in claims::of_step(&lesson.id, step) {
+                refuse(format!("steps/{index}/text"), message);
+            }
             let Some(Quiz::Number(number)) = step.as_quiz() else {
                 continue;
             };
