@@ -270,20 +270,21 @@ fn a_lesson_planned_far_too_long_is_reported() {
     let bench = TestCourse::new();
     bench.spoil(
         "workshop.yaml",
-        "title: Foundation\n    minutes: 63",
+        "title: Foundation\n    minutes: 61",
         "title: Foundation\n    minutes: 80",
     );
-    for title in ["hours", "an AMD GPU"] {
-        let minutes = |minutes| format!("{title}\n    minutes: {minutes}");
-        bench.spoil("workshop.yaml", &minutes(210), &minutes(223));
-    }
-    let line = bench.spoil("foundation/welcome.yaml", "minutes: 7", "minutes: 20");
+    bench.spoil(
+        "workshop.yaml",
+        "keep the gain\n    minutes: 207",
+        "keep the gain\n    minutes: 240",
+    );
+    let line = bench.spoil("foundation/welcome.yaml", "minutes: 8", "minutes: 24");
     let found = bench.found(&["welcome"]);
     let course = Course::load(&CourseSource::Folder(bench.course())).unwrap();
     let welcome = course.lesson("welcome").unwrap();
-    assert_eq!(welcome.minutes, 20);
+    assert_eq!(welcome.minutes, 24);
     assert_eq!(found, [(line, welcome.minutes_problem())]);
-    assert!(found[0].1.starts_with("20 "), "{found:#?}");
+    assert!(found[0].1.starts_with("24 "), "{found:#?}");
 }
 
 #[test]
@@ -379,8 +380,8 @@ fn an_undecided_effect_is_measured_again_in_turns_and_a_decided_one_is_not() {
     // The stand-in's steps scatter about a ratio of 1.9901: too near to decide with one run of each.
     bench.spoil(
         "foundation/memory.yaml",
-        "at_least: 1.3\n        required: false",
-        "at_least: 1.985\n        required: false",
+        "baseline.total_ms\n        at_least: 1.3\n        required: false",
+        "baseline.total_ms\n        at_least: 1.985\n        required: false",
     );
     let (report, runs) = runs_of(&bench, "memory");
     let [base, long] = split(&runs);
