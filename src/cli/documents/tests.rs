@@ -1,5 +1,6 @@
 //! Documents and lessons name commands and files. These tests check that each of them exists.
 
+use std::any::TypeId;
 use std::collections::BTreeSet;
 use std::env;
 use std::fs;
@@ -272,6 +273,30 @@ fn the_generated_list_names_every_command_of_steps() {
     } else {
         assert_eq!(page, written, "run tools/generate tables");
     }
+}
+
+/// A new flag that names a file makes this test red until a lesson's step is refused it, or it is one of the few that
+/// name files of the session.
+#[test]
+fn no_command_of_a_step_takes_a_flag_that_names_a_file_outside_the_session() {
+    const OF_THE_SESSION: [&str; 2] = ["baseline", "file"];
+    let program = Cli::command();
+    let mut taken = BTreeSet::new();
+    for step_command in COMMANDS {
+        let names = step_command.name.split(' ');
+        let command = names.fold(&program, |command, name| {
+            command.find_subcommand(name).expect("a subcommand")
+        });
+        for argument in command.get_arguments() {
+            let names_a_file = argument.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+            if let Some(flag) = argument.get_long().filter(|_| names_a_file)
+                && step_command.check(&[format!("--{flag}=x")]).is_ok()
+            {
+                taken.insert(flag);
+            }
+        }
+    }
+    assert_eq!(taken, BTreeSet::from(OF_THE_SESSION));
 }
 
 #[test]

@@ -14,7 +14,11 @@ use crate::read::{FileImport, RowCount};
 
 pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "launches with their counters (CSV)",
-    recognises: |file| file.names_kernels() && file.has_one_of(&["grid_size", "grd"]),
+    recognises: |file| {
+        // A table with a counter a row is another format, and so is Nsight Compute's.
+        let is_another = file.has_one_of(&["counter_value", "host_name"]);
+        file.names_kernels() && file.has_one_of(&["grid_size", "grd"]) && !is_another
+    },
     read: |reading| read(reading, true),
     content: FormatContent::Counters,
 };

@@ -85,3 +85,42 @@ pub static FORMATS: &[ProfileFormat] = &[
 ];
 
 known_by_name!(ProfileFormat);
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    fn files(folder: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths
+            .flat_map(|path| match path.is_dir() {
+                true => files(&path),
+                false => vec![path],
+            })
+            .collect()
+    }
+
+    /// So the order of [`FORMATS`] decides nothing.
+    #[test]
+    fn no_fixture_is_recognised_by_two_formats() {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+        let (mut known, mut clashes) = (0, vec![]);
+        for path in files(&fixtures) {
+            let Ok(sample) = FileSample::read(&path) else {
+                continue;
+            };
+            let formats = FORMATS.iter().filter(|format| (format.recognises)(&sample));
+            let names: Vec<&str> = formats.map(|format| format.name).collect();
+            known += names.len();
+            if names.len() > 1 {
+                clashes.push(format!("{}: {names:?}", path.display()));
+            }
+        }
+        assert!(known > FORMATS.len(), "{known} fixtures are known");
+        assert!(clashes.is_empty(), "{}", clashes.join("\n"));
+    }
+}
