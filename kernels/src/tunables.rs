@@ -12,7 +12,7 @@ static CHOSEN: RwLock<BTreeMap<&'static str, usize>> = RwLock::new(BTreeMap::new
 /// Uses `size` for `kernel` from now on.
 ///
 /// # Errors
-/// As for [`check`](tinyllama_kernel_catalog::tunables::check).
+/// As for [`check`].
 pub fn set(kernel: &str, size: usize) -> Result<(), TunableError> {
     let name = check(kernel, size)?;
     let mut chosen = CHOSEN.write().unwrap_or_else(PoisonError::into_inner);

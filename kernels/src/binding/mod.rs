@@ -2,7 +2,7 @@
 //!
 //! Each kernel's folder has a file or folder `binding` with a trait of backends. burn's GPU backends implement it with
 //! the kernels in CubeCL, the CPU backend with their forms on a CPU. Autodiff wraps both: it records the operation
-//! with its hand-written gradient ([`record`]), so a model that uses it trains like any other. The traits of gradients
+//! with its hand-written gradient (`record`), so a model that uses it trains like any other. The traits of gradients
 //! have no autodiff implementation: a gradient itself cannot be differentiated, and burn refuses to record it.
 //!
 //! This module has the shared code, and the library's plain matrix product.

@@ -116,7 +116,7 @@ pub fn rmsnorm_backward<F: Float, W: Float, N: Size>(
     store_row::<f32, N>(&sum, partials, own * vectors, vectors, team.units);
 }
 
-/// Sums the rows of `partials`, `[rows, width]`, column by column. A cube takes [`SUM_COLUMNS`] columns. Its `lanes`
+/// Sums the rows of `partials`, `[rows, width]`, column by column. A cube takes `SUM_COLUMNS` columns. Its `lanes`
 /// units per column take every `lanes`-th row, then a tree adds their sums.
 #[cube(launch_unchecked)]
 pub fn column_sums<W: Float>(

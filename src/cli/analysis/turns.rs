@@ -72,7 +72,7 @@ impl AnalysisRunner {
     /// Executes one run of a series. `turn` is its number from 1 and the number of runs, 0 if unknown.
     ///
     /// # Errors
-    /// As [`Runner::run`].
+    /// As `Runner::run`.
     pub fn run(
         &mut self,
         variant: &RunVariant,

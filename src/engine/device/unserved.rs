@@ -18,7 +18,7 @@ pub fn check(device: &ListedDevice) -> Result<(), DeviceError> {
     arch.map_or(Ok(()), |arch| check_architecture(&device.name, arch))
 }
 
-/// Like [`check`], for a GPU that need not be on this machine.
+/// Like `check`, for a GPU that need not be on this machine.
 ///
 /// # Errors
 /// If burn does not know the architecture.

@@ -1,5 +1,5 @@
 //! What each kind of step consists of. A kind is one file here, its `mod` line, and one entry in the list below. Its file
-//! has two items: `KEYS`, which are data, and an implementation of [`StepContent`]. How a learner does such a step is in
+//! has two items: `KEYS`, which are data, and an implementation of `StepContent`. How a learner does such a step is in
 //! the tutor's `kinds`.
 
 pub mod command;

@@ -17,15 +17,15 @@ pub use self::records::{
     ProfilerStatistic, ReplayPass, StatisticKind, TimeSpan, TraceLane, is_marker_domain,
 };
 
-/// Index of a string in [`Profile::names`].
+/// Index of a string in `Profile::names`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameId(u32);
 
-/// Index of a launch shape in [`Profile::variants`].
+/// Index of a launch shape in `Profile::variants`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VariantId(u32);
 
-/// Index of an execution lane in [`Profile::lanes`].
+/// Index of an execution lane in `Profile::lanes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LaneId(u32);
 

@@ -30,7 +30,7 @@ pub fn width(most: usize) -> usize {
     terminal_columns().map_or(most, |columns| columns.min(most))
 }
 
-/// Markdown as lines for [`folded`]: the words of commands are joined.
+/// Markdown as lines for `folded`: the words of commands are joined.
 pub fn markdown(options: &TutorOptions, text: &str) -> String {
     joined_lines(text, width(WIDTH), options.ascii, false)
 }

@@ -87,7 +87,7 @@ pub struct Compiled {
 }
 
 impl Compiler {
-    /// Takes the compiler that [`VARIABLE`] names, otherwise the newest that is found.
+    /// Takes the compiler that `TINYLLAMA_CLANG` names, otherwise the newest that is found.
     ///
     /// # Errors
     /// Fails if no compiler is found, the named one cannot be used, or its files cannot be written.

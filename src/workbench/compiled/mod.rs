@@ -3,8 +3,8 @@
 //!
 //! [`compiler`] turns HIP C++ into assembly. [`assembly`] reads registers, local memory and spills out of it. [`facts`] is
 //! a table of these for kernels and architectures. The table is recorded in the program, so that it can be shown without a
-//! clang. [`budget`] says which figures are too high. All figures are about compiled code: nothing was run or measured on
-//! such a GPU.
+//! clang; `tools/emit` records it, and says which figures are too high. All figures are about compiled code: nothing was run
+//! or measured on such a GPU.
 
 pub mod assembly;
 pub(crate) mod child;

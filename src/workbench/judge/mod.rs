@@ -1,7 +1,7 @@
 //! The judge: compiles a learner's kernel for an AMD GPU and executes the machine code in the emulator.
 //!
-//! [`build`] compiles, [`execute`] runs one case, [`words`] says in a learner's words what the emulator found, and
-//! [`pictures`] notes how wavefronts access memory. Code in the emulator reaches nothing but the case's arrays.
+//! `build` compiles, `execute` runs one case, `words` says in a learner's words what the emulator found, and
+//! `pictures` notes how wavefronts access memory. Code in the emulator reaches nothing but the case's arrays.
 
 mod build;
 mod execute;

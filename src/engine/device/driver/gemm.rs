@@ -54,7 +54,7 @@ impl Driver {
     /// and waits, so call it during set-up.
     ///
     /// # Errors
-    /// [`DriverError::NoAlgorithm`] if the library cannot do it on this device (TF32 on most AMD GPUs).
+    /// [`DriverError::NoAlgorithm`](super::DriverError::NoAlgorithm) if the library cannot do it on this device (TF32 on most AMD GPUs).
     pub fn plan_gemm(
         &self,
         stream: &Stream,
@@ -94,7 +94,7 @@ impl GemmPlan {
     /// alive until the stream has passed (or, captured, while the graph is used).
     ///
     /// # Errors
-    /// [`DriverError::Invalid`] if `stream` has less workspace than the algorithm was chosen for.
+    /// [`DriverError::Invalid`](super::DriverError::Invalid) if `stream` has less workspace than the algorithm was chosen for.
     pub unsafe fn run(&self, stream: &Stream, operands: &GemmOperands) -> Result<()> {
         let matrices = self.shared.matrices()?;
         // SAFETY: the caller guarantees the operands, and only this stream uses the workspace.

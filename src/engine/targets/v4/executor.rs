@@ -88,10 +88,8 @@ pub trait Executor {
         None
     }
 
-    /// Waits, then returns losses of the last runs, oldest first. There are at most `count`, at most [`LOSS_RING`], and
+    /// Waits, then returns losses of the last runs, oldest first. There are at most `count`, at most `LOSS_RING`, and
     /// at most one per run.
-    ///
-    /// [`LOSS_RING`]: super::schedule::LOSS_RING
     fn last_losses(&mut self, count: usize) -> Result<Vec<f32>>;
 
     /// Reads all parameters in the layout of the schedule.

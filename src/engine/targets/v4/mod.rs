@@ -3,7 +3,7 @@
 //! A [`Schedule`] lists every launch of the step, forward and backward, with what each reads and writes. An
 //! [`Executor`] executes it. There are three: [`HostExecutor`] runs on the CPU, in f32. [`DeviceExecutor`] runs through
 //! CUDA or HIP, where it captures the whole step once as a graph and replays it. [`ClientExecutor`] runs through burn,
-//! on any of its backends. [`ScheduleTrainer`] trains with one of them. A [`Platform`] opens the device and creates the
+//! on any of its backends. [`ScheduleTrainer`] trains with one of them. A `Platform` opens the device and creates the
 //! executor.
 
 mod block;

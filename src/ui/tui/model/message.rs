@@ -21,7 +21,7 @@ use tinyllama_workbench::check::CheckProgress;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunId(pub u64);
 
-/// An event for [`super::update`].
+/// An event for `update`.
 #[derive(Debug)]
 pub enum Message {
     /// A key, a paste, a mouse wheel turn, or a new size.

@@ -100,16 +100,16 @@ pub struct Schedule {
     pub buffers: Buffers,
     pub nodes: Vec<Node>,
     pub lanes: usize,
-    /// Tokens of each partial sum of [`NormalizeBackward`](super::operation::NormalizeBackward).
+    /// Tokens of each partial sum of `NormalizeBackward`.
     pub tokens_per_partial: usize,
     pub tokens: BufferHandle,
     pub targets: BufferHandle,
     pub logits: BufferHandle,
     /// The residual stream before each block, and after the last.
     pub streams: Vec<BufferHandle>,
-    /// See [`LOSS_RING`]; followed by the count of losses as an integer.
+    /// See `LOSS_RING`; followed by the count of losses as an integer.
     pub losses: BufferHandle,
-    /// See [`FACTORS`]; followed by the count of updates as an integer.
+    /// See `FACTORS`; followed by the count of updates as an integer.
     pub factors: BufferHandle,
     /// Set if gradients are summed over ranks; the batch is then a rank's share.
     pub sums: Option<Sums>,
