@@ -26,7 +26,7 @@ pub use rounds::ratio_in_rounds;
 pub const LEAST_DEPENDENT_STEPS: usize = 20;
 
 /// With fewer independent steps than this, a series says too little about the error of its median. The error is then
-/// at least [`WANDERING`] times the distance to the far end of the middle four fifths of the steps. So only
+/// at least `WANDERING` times the distance to the far end of the middle four fifths of the steps. So only
 /// differences well beyond the spread within the runs count.
 pub const FEW_INDEPENDENT_STEPS: f64 = 8.0;
 

@@ -23,7 +23,7 @@ struct LogFile {
     level: Level,
 }
 
-/// Starts `tutor.log` in the state folder if [`VARIABLE`] asks for it. Several processes append to one file.
+/// Starts `tutor.log` in the state folder if `VARIABLE` asks for it. Several processes append to one file.
 ///
 /// # Errors
 /// Returns the file system's error.

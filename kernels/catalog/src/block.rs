@@ -1,5 +1,5 @@
 //! Block sizes, which are compiled into kernels. Each field is described once, for its documentation and for
-//! [`Kernel::block`](crate::Kernel::block).
+//! `Kernel::block`.
 
 /// Declares a struct of block sizes with the descriptions of its fields.
 macro_rules! block {
