@@ -227,7 +227,7 @@ fn a_command_a_case_a_goal_and_a_contest_as_lines() {
     in_order(
         &said,
         &[
-            "one-thing: passed",
+            "one thing: passed",
             "Right. So it says.",
             "Plain. It starts at",
             "Layout. Nothing changes.",
@@ -239,7 +239,7 @@ fn a_command_a_case_a_goal_and_a_contest_as_lines() {
             "doubled: not yet",
             "This step is not done yet.",
             "doubled: passed",
-            "in-time: not evaluated. Only a GPU can show this",
+            "in time: not evaluated. Only a GPU can show this",
             "This step is done.",
             "A contest",
             "learns: passed",
@@ -272,7 +272,7 @@ fn a_command_a_case_a_goal_and_a_contest_on_the_screen() {
     terminal.escape("Your first minute");
     terminal.wait_for("The only lesson");
     terminal.press("c", "A command of the tutor.");
-    terminal.press("\r", "passed  one-thing");
+    terminal.press("\r", "passed  one thing");
     terminal.press("\r", "It says so.");
     for choice in 1..=3 {
         if !terminal.text().contains("Right.") {
@@ -302,7 +302,7 @@ fn a_command_a_case_a_goal_and_a_contest_on_the_screen() {
     terminal.press("\r", "next step");
     terminal.press("\r", "Twice the work, and on a GPU in no time.");
     terminal.press("\r", "not yet  doubled");
-    terminal.wait_for("not evaluated  in-time");
+    terminal.wait_for("not evaluated  in time");
     let goal = SMALL.join(" ").replace("--batch-size=2", "--batch-size=4");
     back_to(&terminal, "enter start the run");
     terminal.press("f", "Flags of the run");

@@ -32,20 +32,22 @@ pub fn swiglu_backward<F: Float, N: Size>(
     up_gradient: &mut [Vector<F, N>],
     count: u32,
     #[comptime] vectors: usize,
+    #[comptime] stride: usize,
+    #[comptime] shift: usize,
     #[define(F)] _dtype: ElemType,
 ) {
     let unit = ABSOLUTE_POS;
     if unit >= count as usize {
         terminate!();
     }
-    let at = unit / vectors * comptime!(2 * vectors) + unit % vectors;
+    let at = unit / vectors * stride + unit % vectors;
     let g = Vector::<f32, N>::cast_from(gate[at]);
-    let u = Vector::<f32, N>::cast_from(up[at + vectors]);
+    let u = Vector::<f32, N>::cast_from(up[at + shift]);
     let dy = Vector::<f32, N>::cast_from(y_gradient[unit]);
     let one = Vector::<f32, N>::new(1.0f32);
     let s = vector_sigmoid::<N>(g);
     gate_gradient[at] = Vector::cast_from(dy * u * s * (one + g * (one - s)));
-    up_gradient[at + vectors] = Vector::cast_from(dy * g * s);
+    up_gradient[at + shift] = Vector::cast_from(dy * g * s);
 }
 
 #[cube]

@@ -58,7 +58,31 @@ pub fn backward(
     let vectors = shape.hidden / vector;
     // SAFETY: the buffers match the shape, and the kernel stays within `count` vectors of each.
     launch!(client, kernels::swiglu_backward[cubes, dim], vector: [gate_up (up) y_gradient gradient (up_gradient)],
-        (elements / vector) as u32, vectors, dtype)
+        (elements / vector) as u32, vectors, 2 * vectors, vectors, dtype)
+}
+
+/// Computes the gradients of gate and up in one launch, where each has a buffer `[rows, hidden]` of its own.
+pub fn backward_apart(
+    client: &Client,
+    [gate, up, y_gradient]: [&Handle; 3],
+    [gate_gradient, up_gradient]: [&Handle; 2],
+    shape: SwigluShape,
+    dtype: ElemType,
+    block: &CubeBlock,
+) -> Result<(), KernelError> {
+    let elements = check_sizes(shape, dtype)?;
+    let bind = |name, buffer| CheckedBuffer::new(NAME, name, buffer, elements, dtype);
+    let (gate, up) = (bind("gate", gate)?, bind("up", up)?);
+    let y_gradient = bind("y_gradient", y_gradient)?;
+    let gate_gradient = bind("gate_gradient", gate_gradient)?;
+    let up_gradient = bind("up_gradient", up_gradient)?;
+    let all = [gate, up, y_gradient, gate_gradient, up_gradient];
+    let vector = vector_size(client, dtype, shape.hidden, &all);
+    let (cubes, dim) = block_cubes(NAME, client, *block, elements / vector)?;
+    let vectors = shape.hidden / vector;
+    // SAFETY: the buffers match the shape, and the kernel stays within `count` vectors of each.
+    launch!(client, kernels::swiglu_backward[cubes, dim], vector: [gate up y_gradient gate_gradient up_gradient],
+        (elements / vector) as u32, vectors, vectors, 0, dtype)
 }
 
 fn check_sizes(shape: SwigluShape, dtype: ElemType) -> Result<usize, KernelError> {

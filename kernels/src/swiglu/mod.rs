@@ -15,7 +15,7 @@ pub use binding::{swiglu, swiglu_gradient};
 
 #[cfg(feature = "gpu")]
 pub(crate) use {
-    launch::{backward, forward},
+    launch::{backward, backward_apart, forward},
     workload::CODE,
 };
 

@@ -167,19 +167,13 @@ mod cube {
             let [gate, up, gradient] = [gate, up, gradient].map(into_contiguous);
             let [rows, hidden] = matrix(&gate);
             let results = [(); 2].map(|()| empty(&gate, [rows, hidden], gate.dtype));
-            let into = results.each_ref().map(|result| result.handle.clone());
-            let (gate_up, upstream) = ([gate.handle.clone(), up.handle], &gradient.handle);
+            let from = [&gate, &up, &gradient].map(|tensor| &tensor.handle);
+            let into = results.each_ref().map(|result| &result.handle);
             let shape = ActivationShape { rows, hidden };
             let (client, dtype) = (&gate.client, element(&gate));
             let block = cube_block(swiglu::NAME, client, None);
-            check(swiglu::backward(
-                client,
-                &gate_up,
-                upstream,
-                Some(&into),
-                shape,
-                dtype,
-                &block,
+            check(swiglu::backward_apart(
+                client, from, into, shape, dtype, &block,
             ));
             results.into()
         }

@@ -18,7 +18,7 @@ pub fn write(targets: &[Target], folder: &Path, selection: &KernelSelection) -> 
     use anyhow::Context as _;
     use std::collections::BTreeSet;
     use std::fs;
-    use std::io::{self, Write as _};
+    use std::io::Write as _;
     use tinyllama_base::terminal::Stdout;
     use tinyllama_contract::model::kernels::{TYPICAL, preset_sizes};
 
