@@ -75,7 +75,7 @@ fn opened(home: &TempDir) -> Terminal {
 fn running(home: &TempDir) -> Terminal {
     let terminal = opened(home);
     terminal.press(":", "Find");
-    terminal.press("longrun", "lesson: ");
+    terminal.press("long run", "lesson: ");
     terminal.press("\r", "More steps than anybody waits for.");
     terminal.send("\r");
     terminal.wait_for("of 1000003");
@@ -451,7 +451,7 @@ fn an_instructors_reset_of_a_stage_reaches_the_tutor_that_is_open_on_it() {
     terminal.wait_for("Teacher");
     terminal.send(":");
     terminal.wait_for("Find");
-    terminal.send("fivestages");
+    terminal.send("five stages");
     terminal.wait_for("lesson: ");
     terminal.send("\r");
     for step in 1..=4 {
