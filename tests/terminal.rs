@@ -259,7 +259,7 @@ fn a_second_tutor_is_told_who_holds_the_session() {
     let mut second = Terminal::start(command(&home), 100, 24);
     assert_eq!(second.wait().code(), Some(3));
     second.wait_for(&format!("process {}", first.child.id()));
-    assert!(second.text().contains("--learner"), "{}", second.text());
+    second.wait_for("--learner");
 }
 
 #[test]

@@ -461,8 +461,10 @@ fn the_question_after_a_kernel_is_answered_where_no_gpu_can_measure_it() {
     let (said, why) = (stdout(&output), stderr(&output));
     assert_eq!(output.status.code(), Some(3), "{said}{why}");
     let exercise = find("elementwise").unwrap();
+    // The program breaks the lines anew.
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     for text in [&exercise.question, &exercise.answer] {
-        assert!(said.contains(text.trim()), "{said}");
+        assert!(words(&said).contains(&words(text)), "{said}");
     }
 }
 

@@ -159,6 +159,9 @@ pub struct Wrong {
     pub says: Option<String>,
     #[serde(default)]
     pub line: Option<u32>,
+    /// The line in waves of 32, where the compiler makes one access of two lines.
+    #[serde(default)]
+    pub line_of_32: Option<u32>,
 }
 
 impl Exercise {

@@ -159,10 +159,15 @@ fn walk(size: (u16, u16)) {
     );
     at.see(
         "n",
-        &["Step 2 of ", "The three phases", "What will you see?"],
+        &["Step 2 of ", "Four places where time goes"],
         &["? help"],
     );
-    at.see("n", &["Step 3 of ", "What this machine has"], &["? help"]);
+    at.see(
+        "n",
+        &["Step 3 of ", "The three phases", "What will you see?"],
+        &["? help"],
+    );
+    at.see("n", &["Step 4 of ", "What this machine has"], &["? help"]);
     at.open_lesson("The baseline");
     at.terminal.send("nnnn");
     at.shows(
@@ -179,7 +184,7 @@ fn walk(size: (u16, u16)) {
     at.see("+++", &finished, &["enter next step", "? help"]);
     // What the recording was made with stays in one line.
     at.shows("run", &["(cuda, sm_90), f32"], &[]);
-    let checks = ["passed begins-ignorant", "62.2 ms (p10 53.4, p90 72.8)"];
+    let checks = ["passed begins ignorant", "62.2 ms (p10 53.4, p90 72.8)"];
     at.shows("run", &checks, &[]);
     at.shows("run", &["128.0 samples/s", "952.5 MiB"], &[]);
     at.section(&["203.91 G FLOP", "shapes)", "memory, MiB"]);

@@ -73,9 +73,12 @@ fn every_starter_fails_and_runs() {
 fn is_shown(wrong: &Wrong, wave: u32, finding: &KernelFinding) -> bool {
     let says = wrong.says.as_ref();
     let lines = [finding.line, finding.other_line];
+    let of_32 = wrong.line_of_32.filter(|_| wave == 32);
     finding.kind == wrong.shows
         && says.is_none_or(|says| finding.message.contains(says))
-        && wrong.line.is_none_or(|line| lines.contains(&Some(line)))
+        && of_32
+            .or(wrong.line)
+            .is_none_or(|line| lines.contains(&Some(line)))
         && (finding.waves.is_empty() || finding.waves.contains(&wave))
 }
 
