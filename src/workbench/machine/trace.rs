@@ -221,7 +221,7 @@ mod tests {
         ("wave-sum", "wrong-early-return.hip", FindingKind::Shuffle, ("ds_bpermute_b32", 3, 3, 8)),
         ("elementwise", "wrong-same-elements.hip", FindingKind::Race, ("global_store_dword", 1, 0, 0)),
         ("swizzle", "wrong-or.hip", FindingKind::Race, ("ds_write_b32", 0, 0, 33)),
-        ("histogram", "wrong-not-cleared.hip", FindingKind::Unwritten, ("ds_read_b32", 0, 1, 22)),
+        ("histogram", "wrong-not-cleared.hip", FindingKind::Unwritten, ("ds_add_u32", 0, 0, 46)),
         ("matrix-lanes", "wrong-rows-and-columns-of-a.hip", FindingKind::Wrong, ("global_store_dword", 0, 0, 0)),
         ("bank-conflicts", "wrong-no-padding.hip", FindingKind::BankConflict, ("ds_read_b32", 0, 0, 0)),
     ];
