@@ -9,7 +9,7 @@ use crate::roofline::{CeilingSource, Grain, Roofline, RooflineLimit};
 use crate::units::{Share, milliseconds, percent};
 
 /// From this share of idle time on, kernels do not set the pace.
-const IDLE: f64 = 0.5;
+pub const IDLE: f64 = 0.5;
 
 /// Idle milliseconds for each launch up to which launching explains the idle time: twice what the dearest launch that was
 /// measured takes, one through burn.

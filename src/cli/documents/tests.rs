@@ -204,6 +204,31 @@ fn commands_in_documents_and_lessons_exist() {
 }
 
 #[test]
+fn commands_that_the_program_names_exist() {
+    let command = Cli::command();
+    let mut sources = Vec::new();
+    files(&root().join("src"), &[".rs"], &mut sources);
+    let (mut named, mut wrong) = (0, Vec::new());
+    // Tests name commands that are wrong on purpose.
+    let is_product = |path: &&PathBuf| !path.to_string_lossy().contains("tests");
+    for source in sources.iter().filter(is_product) {
+        let text = fs::read_to_string(source).expect("a file");
+        for rest in text.split("`tinyllama-tutor ").skip(1) {
+            let words = rest.split('`').next().unwrap_or_default();
+            // A command that is put together when the program runs has holes.
+            if words.contains(['{', '\n', '\\']) {
+                continue;
+            }
+            named += 1;
+            let fault = fault(&command, words);
+            wrong.extend(fault.map(|fault| format!("{}: {fault}", name_of(source))));
+        }
+    }
+    assert!(named > 30, "{named} commands were found");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
 fn paths_in_documents_and_lessons_exist() {
     let mut wrong = Vec::new();
     for page in pages() {

@@ -196,7 +196,7 @@ impl OutputForm {
     }
 }
 
-const IN_THE_DATABASE: &str = "The database also holds the program's whole environment, the host's name and the command. Export tables before you give it to somebody: `tinyllama-tutor profile import FILE --export csv --to DIR`.";
+const IN_THE_DATABASE: &str = "The database also holds the program's whole environment, the host's name and the command. Give its figures to others instead: `tinyllama-tutor profile import FILE --json` has neither environment nor command.";
 
 /// Uses rocpd, which reads the databases. It is in the same folder as rocprofv3.
 fn database(

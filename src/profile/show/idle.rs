@@ -32,6 +32,11 @@ pub const CAUSES: [&str; 5] = [
     "unknown",
 ];
 
+/// Indices of the first three of [`CAUSES`].
+pub const BY_HOST: usize = 0;
+pub const BY_LAUNCH: usize = 1;
+pub const BY_COPY: usize = 2;
+
 /// Time between two kernels of a queue in which the queue was idle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IdleGap {

@@ -1,21 +1,16 @@
 //! What sets the pace of a profiled program: its idle time by cause, or the limits of its kernels.
 
-use super::idle::idle;
+use super::idle::{BY_COPY, BY_HOST, BY_LAUNCH, idle};
 use super::roofline::roofline;
 use crate::model::Profile;
-use tinyllama_base::triage::{Pace, Triage};
+use tinyllama_base::triage::{IDLE, Pace, Triage};
 use tinyllama_base::units::{Share, percent};
 
-/// From this share of idle time on, kernels do not set the pace.
-const IDLE: f64 = 0.5;
-
-/// Indices of the causes of idle time ([`super::idle::CAUSES`]): the host and its copies, and launches.
-const BY_HOST: [usize; 2] = [0, 2];
-const BY_LAUNCH: usize = 1;
-
-/// Returns `None` if the profile has neither start times of kernels nor counters with ceilings.
+/// Returns `None` if the profile has neither start times of kernels that ran as usual nor counters with ceilings.
 pub fn triage(profile: &Profile) -> Option<Triage> {
-    let by_idle = profile.is_timed().then(|| by_idle_time(profile)).flatten();
+    // A profiler that counts runs kernels one by one and waits between them, so that idle time is its own.
+    let is_usual = profile.is_timed() && profile.counters.is_empty();
+    let by_idle = is_usual.then(|| by_idle_time(profile)).flatten();
     match by_idle {
         Some(Triage {
             pace: Pace::Kernels,
@@ -49,12 +44,7 @@ fn by_idle_time(profile: &Profile) -> Option<Triage> {
             ),
         });
     }
-    let host: f64 = BY_HOST.iter().map(|at| sums[*at]).sum();
-    let (pace, part) = match (idle.knows_calls, host >= sums[BY_LAUNCH]) {
-        (false, _) => (Pace::Idle, None),
-        (true, true) => (Pace::Host, Some((host, "the host and its copies"))),
-        (true, false) => (Pace::Overhead, Some((sums[BY_LAUNCH], "launches"))),
-    };
+    let (pace, part) = cause(sums);
     let of_it = part.map(|(ns, what)| format!(", {} of that for {what}", share(ns, whole)));
     Some(Triage {
         pace,
@@ -64,4 +54,53 @@ fn by_idle_time(profile: &Profile) -> Option<Triage> {
             of_it.unwrap_or_default()
         ),
     })
+}
+
+/// What sets the pace of idle queues, from their idle time by cause. A cause of less than half of it does not, and the
+/// largest may be unknown.
+fn cause(sums: [f64; 5]) -> (Pace, Option<(f64, &'static str)>) {
+    let half = IDLE * sums.iter().sum::<f64>();
+    let host = sums[BY_HOST] + sums[BY_COPY];
+    if host > half {
+        (Pace::Host, Some((host, "the host and its copies")))
+    } else if sums[BY_LAUNCH] > half {
+        (Pace::Overhead, Some((sums[BY_LAUNCH], "launches")))
+    } else {
+        (Pace::Idle, None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::read::import;
+
+    fn of(fixture: &str) -> Option<Triage> {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+        triage(&import(&fixtures.join(fixture)).unwrap().profile)
+    }
+
+    #[test]
+    fn the_cause_of_most_of_the_idle_time_sets_the_pace() {
+        for (sums, pace) in [
+            ([60.0, 30.0, 0.0, 0.0, 10.0], Pace::Host),
+            ([20.0, 30.0, 40.0, 0.0, 10.0], Pace::Host),
+            ([10.0, 80.0, 0.0, 0.0, 10.0], Pace::Overhead),
+            ([5.0, 0.0, 0.0, 0.0, 95.0], Pace::Idle),
+            ([0.0; 5], Pace::Idle),
+            ([f64::NAN; 5], Pace::Idle),
+        ] {
+            assert_eq!(cause(sums).0, pace, "{sums:?}");
+        }
+    }
+
+    #[test]
+    fn idle_time_tells_nothing_where_counting_makes_it() {
+        let paired = of("rocpd/stack_ids.db").unwrap();
+        let figures = "kernels take 56.3 % of the queues' time";
+        assert_eq!((paired.pace, &*paired.figures), (Pace::Kernels, figures));
+        assert_eq!(of("rocprofv3/counter_collection.csv"), None);
+    }
 }
