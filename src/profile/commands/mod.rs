@@ -3,8 +3,6 @@
 //! A new profiler needs a file with its [`About`], a variant of [`Tool`] and its lines in [`Tool::ALL`] and
 //! [`Tool::about`]. Its tasks are rows of [`ProfileTask`].
 
-#[cfg(test)]
-mod advice;
 pub mod counters;
 pub mod installed;
 pub mod legacy;
@@ -227,3 +225,6 @@ pub struct ProfileRequest {
 pub fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine, LacksFlag> {
     (request.task.tool().about().build)(request, installed)
 }
+
+#[cfg(test)]
+mod tests;
