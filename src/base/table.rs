@@ -36,62 +36,65 @@ const GAP: usize = 2;
 /// Shown in a cell without a number.
 const NO_FIGURE: &str = "-";
 
-/// A cell's text; `None` if nothing was reported.
-type CellText = Option<String>;
-
-/// Rows with the columns that describe them. The text form omits columns without any reported value.
+/// Builds a table of things, column by column. A column without any reported value is left out and named in a note.
 pub struct TableColumns<'a, T> {
-    pub title: String,
     pub things: &'a [T],
-    columns: Vec<TableColumn<'a, T>>,
-    notes: Vec<String>,
-}
-
-struct TableColumn<'a, T> {
-    name: &'static str,
-    align: Align,
-    cell: Box<dyn Fn(&T) -> CellText + 'a>,
+    table: TextTable,
+    left_out: Vec<&'static str>,
 }
 
 impl<'a, T> TableColumns<'a, T> {
     pub fn titled(title: impl Into<String>, things: &'a [T]) -> Self {
+        let mut table = TextTable::new(title, &[]);
+        table.rows = vec![vec![]; things.len()];
         TableColumns {
-            title: title.into(),
             things,
-            columns: Vec::new(),
-            notes: Vec::new(),
+            table,
+            left_out: Vec::new(),
         }
     }
 
     /// Keeps only the first `limit` rows.
     pub fn first(mut self, limit: usize) -> Self {
         self.things = &self.things[..self.things.len().min(limit)];
+        self.table.rows.truncate(limit);
         self
     }
 
     /// Adds a text column.
-    pub fn left<C: Into<CellText>>(self, name: &'static str, cell: impl Fn(&T) -> C + 'a) -> Self {
+    pub fn left<C: Into<Option<String>>>(self, name: &'static str, cell: impl Fn(&T) -> C) -> Self {
         self.column(name, Align::Left, cell)
     }
 
     /// Adds a column of numbers.
-    pub fn right<C: Into<CellText>>(self, name: &'static str, cell: impl Fn(&T) -> C + 'a) -> Self {
+    pub fn right<C: Into<Option<String>>>(
+        self,
+        name: &'static str,
+        cell: impl Fn(&T) -> C,
+    ) -> Self {
         self.column(name, Align::Right, cell)
     }
 
-    fn column<C: Into<CellText>>(
+    fn column<C: Into<Option<String>>>(
         mut self,
         name: &'static str,
         align: Align,
-        cell: impl Fn(&T) -> C + 'a,
+        cell: impl Fn(&T) -> C,
     ) -> Self {
-        let cell = Box::new(move |thing: &T| cell(thing).into());
-        self.columns.push(TableColumn { name, align, cell });
+        let cells: Vec<Option<String>> = self.things.iter().map(|it| cell(it).into()).collect();
+        if !cells.is_empty() && cells.iter().all(Option::is_none) {
+            self.left_out.push(name);
+            return self;
+        }
+        self.table.columns.push((name, align));
+        for (row, cell) in self.table.rows.iter_mut().zip(cells) {
+            row.push(cell.unwrap_or_else(|| NO_FIGURE.to_owned()));
+        }
         self
     }
 
     pub fn note(mut self, note: impl Into<String>) -> Self {
-        self.notes.push(note.into());
+        self.table.note(note);
         self
     }
 
@@ -102,21 +105,11 @@ impl<'a, T> TableColumns<'a, T> {
 
 impl<T> From<TableColumns<'_, T>> for TextTable {
     fn from(columns: TableColumns<'_, T>) -> Self {
-        let mut table = TextTable::new(columns.title, &[]);
-        table.rows = vec![vec![]; columns.things.len()];
-        table.notes = columns.notes;
-        let mut left_out = Vec::new();
-        for TableColumn { name, align, cell } in columns.columns {
-            let cells: Vec<CellText> = columns.things.iter().map(cell).collect();
-            if !cells.is_empty() && cells.iter().all(Option::is_none) {
-                left_out.push(name);
-                continue;
-            }
-            table.columns.push((name, align));
-            for (row, cell) in table.rows.iter_mut().zip(cells) {
-                row.push(cell.unwrap_or_else(|| NO_FIGURE.to_owned()));
-            }
-        }
+        let TableColumns {
+            mut table,
+            left_out,
+            ..
+        } = columns;
         if !left_out.is_empty() {
             table.note(format!("not reported: {}", left_out.join(", ")));
         }
