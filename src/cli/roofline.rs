@@ -12,16 +12,18 @@ use super::kernel_inputs;
 use tinyllama_analysis::calibration::Calibration;
 use tinyllama_analysis::roofline::{CounterCheck, against_counters, of_run};
 use tinyllama_analysis::{MeasuredRun, RunVariant};
-use tinyllama_base::roofline::{Point, Roofline, svg, text};
+use tinyllama_base::roofline::{Point, Roofline, svg};
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{Share, bytes, figure, percent, rate};
 use tinyllama_contract::bounds;
 use tinyllama_contract::flags::{RunSpec, UsageError};
 use tinyllama_profile::read::import;
 use tinyllama_runs::folder;
+use tinyllama_ui::tui::picture_in_ascii;
 
-/// Height of the diagram in rows.
-const DIAGRAM_HEIGHT: usize = 20;
+/// Rows of the diagram, and its most columns.
+const HEIGHT: u16 = 22;
+const MOST_WIDTH: usize = 110;
 
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:
@@ -121,10 +123,13 @@ impl RooflineArgs {
         let mut page = AnalysisPage::default();
         let roofline = found.roofline;
         page.line(format_args!("{}\n", roofline.title));
-        page.line(text(roofline, page.width.min(110), DIAGRAM_HEIGHT).trim_end_matches('\n'));
+        let picture = picture_in_ascii(roofline, page.width.min(MOST_WIDTH) as u16, HEIGHT);
+        page.line(match &picture {
+            Some(picture) => picture.trim_end(),
+            None => "Nothing to draw: no work was counted and timed.",
+        });
         for ceiling in roofline.ceilings.iter() {
-            let glyph = ['/', '-'][usize::from(ceiling.roof.is_arithmetic())];
-            page.line(format_args!("  {glyph} {ceiling}"));
+            page.line(format_args!("  {ceiling}"));
         }
         page.table(points(roofline));
         if self.counters.is_some() {

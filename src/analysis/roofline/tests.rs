@@ -1,7 +1,7 @@
 use super::points::product_work;
 use super::*;
 use crate::calibration::tests::example;
-use tinyllama_base::roofline::{CeilingSource, Grain, Point, RooflineLimit, svg, text};
+use tinyllama_base::roofline::{CeilingSource, Grain, Point, RooflineLimit, svg};
 use tinyllama_contract::ElementType;
 use tinyllama_contract::model::{Preset, work};
 use tinyllama_contract::targets::v3;
@@ -242,20 +242,12 @@ fn without_ceilings_points_stay_and_nothing_is_judged() {
 }
 
 #[test]
-fn diagrams_show_every_point_and_label_their_sources() {
+fn the_diagram_shows_every_point_and_labels_its_sources() {
     let roofline = roofline();
-    let text = text(&roofline, 100, 24);
-    let shown: Vec<char> = roofline.letters().into_iter().flatten().collect();
-    for letter in &shown {
-        assert!(text.contains(*letter), "{letter} is not in\n{text}");
-    }
-    assert!(
-        text.lines().all(|line| line.chars().count() <= 112),
-        "{text}"
-    );
+    let shown = roofline.letters().into_iter().flatten().count();
     let svg = svg::document(&roofline);
     assert!(svg.contains("data sheet") && svg.contains("measured") && svg.ends_with("</svg>\n"));
-    assert_eq!(svg.matches("<circle").count(), shown.len());
+    assert_eq!(svg.matches("<circle").count(), shown);
     assert!(
         !svg.contains("NaN") && !svg.contains("inf") && !svg.contains("<script"),
         "{svg}"

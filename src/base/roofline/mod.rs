@@ -6,13 +6,11 @@
 mod ceilings;
 mod picture;
 pub mod svg;
-mod text;
 
 use serde::Serialize;
 
 pub use ceilings::{Ceiling, CeilingSource, Ceilings, Judgement, Roof};
 pub use picture::RooflinePicture;
-pub use text::text;
 
 /// Below this share of its limit, something other than the ceilings limits a point.
 pub const NEAR: f64 = 0.15;
@@ -302,7 +300,6 @@ mod tests {
         let copy = Point::new("copy", Grain::Kernel, false, (0.0, 1e10), 10.0);
         let roofline = Roofline::new("", "", Ceilings::default(), copy.into_iter().collect());
         assert_eq!(roofline.picture(), None);
-        assert_eq!(text(&roofline, 80, 20), text::NOTHING_TO_DRAW);
         assert!(svg::document(&roofline).ends_with("</svg>\n"));
     }
 }

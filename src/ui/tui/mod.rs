@@ -33,7 +33,7 @@ pub use model::{FocusedScreen, Model, OpenStep};
 pub use pane::Pane;
 pub use panels::compare::{ComparePanel, ComparedRun};
 pub use panels::page::{PageText, TextPage};
-pub use panels::roofline::RooflinePanel;
+pub use panels::roofline::{RooflinePanel, picture_in_ascii};
 pub use run_view::{LearnerPrediction, Round, RunContext, RunView};
 pub use runtime::Screenful;
 pub use theme::Theme;

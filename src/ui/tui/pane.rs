@@ -141,3 +141,15 @@ impl<'a> Pane<'a> {
         }
     }
 }
+
+/// The characters of a picture, one line per row, without blanks at the end.
+pub fn text(buffer: &Buffer) -> String {
+    let width = usize::from(buffer.area.width).max(1);
+    let mut text = String::new();
+    for row in buffer.content().chunks(width) {
+        let line: String = row.iter().map(ratatui::buffer::Cell::symbol).collect();
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}

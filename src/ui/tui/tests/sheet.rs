@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use ratatui::prelude::{Buffer, Color, Rect, Style};
 
+pub use crate::tui::pane::text;
 use crate::tui::{Pane, Theme};
 
 /// Sizes at which the tutor has to look well.
@@ -42,18 +43,6 @@ pub fn sheet(draw: impl Fn(Pane)) -> String {
         let _ = write!(sheet, "--- ASCII\n{drawn}");
     }
     sheet
-}
-
-/// The characters of a picture, one line per row, without blanks at the end.
-pub fn text(buffer: &Buffer) -> String {
-    let width = usize::from(buffer.area.width).max(1);
-    let mut text = String::new();
-    for row in buffer.content().chunks(width) {
-        let line: String = row.iter().map(ratatui::buffer::Cell::symbol).collect();
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 /// Runs of cells with a style: `row:from-to style`.

@@ -4,13 +4,13 @@ mod open;
 #[cfg(test)]
 mod tests;
 
-use ratatui::prelude::{Constraint, Layout, Line, Rect};
+use ratatui::prelude::{Buffer, Constraint, Layout, Line, Rect};
 
 pub use self::open::PANEL;
 
 use crate::tui::{
     Cell, Cursor, Effect, Effects, HandOver, Pane, Panel, PanelCommand, Plot, PlotAxis, PlotSeries,
-    PlotShape, Scale, TableView, Tabs, Theme, Tone, paragraph, plain_number,
+    PlotShape, Scale, TableView, Tabs, Theme, Tone, pane, paragraph, plain_number,
 };
 use tinyllama_base::roofline::{CeilingSource, Grain, RooflineLimit};
 use tinyllama_base::triage::Triage;
@@ -167,6 +167,18 @@ impl RooflinePanel {
             }
         }
     }
+}
+
+/// The picture in ASCII; `None` if no point fits on the axes.
+pub fn picture_in_ascii(roofline: &Roofline, width: u16, height: u16) -> Option<String> {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+    let plot = RooflinePanel::new(roofline.clone()).plot()?;
+    plot.draw(&mut Pane::new(
+        buffer.area,
+        &mut buffer,
+        &Theme::new(true, true),
+    ));
+    Some(pane::text(&buffer))
 }
 
 fn name(point: &Point) -> String {

@@ -99,3 +99,15 @@ fn figures_that_are_none_and_any_area_are_no_reason_to_panic() {
         panel.commands();
     }
 }
+
+#[test]
+fn the_command_line_prints_the_same_picture() {
+    let text = picture_in_ascii(&roofline(), 100, 22).unwrap();
+    insta::assert_snapshot!(text);
+    assert!(
+        text.is_ascii() && text.lines().all(|line| line.len() <= 100),
+        "{text}"
+    );
+    let nothing = Roofline::new("", "", Ceilings::default(), vec![]);
+    assert_eq!(picture_in_ascii(&nothing, 100, 22), None);
+}
