@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use unicode_truncate::UnicodeTruncateStr;
 use unicode_width::UnicodeWidthStr;
 
 use crate::untrusted;
@@ -25,16 +26,19 @@ pub struct TextTable {
     pub notes: Vec<String>,
 }
 
-/// Minimum width of the first column, in characters.
+/// Minimum width of the first column, in columns of the terminal.
 const NARROWEST_NAME: usize = 16;
 
-/// Minimum width of a text column, in characters.
+/// Minimum width of a text column.
 const NARROWEST_WORDS: usize = 20;
 
 const GAP: usize = 2;
 
 /// Shown in a cell without a number.
 const NO_FIGURE: &str = "-";
+
+/// A cell's text; `None` if nothing was reported.
+type CellText = Option<String>;
 
 /// Builds a table of things, column by column. A column without any reported value is left out and named in a note.
 pub struct TableColumns<'a, T> {
@@ -67,21 +71,17 @@ impl<'a, T> TableColumns<'a, T> {
     }
 
     /// Adds a column of numbers.
-    pub fn right<C: Into<Option<String>>>(
-        self,
-        name: &'static str,
-        cell: impl Fn(&T) -> C,
-    ) -> Self {
+    pub fn right<C: Into<CellText>>(self, name: &'static str, cell: impl Fn(&T) -> C) -> Self {
         self.column(name, Align::Right, cell)
     }
 
-    fn column<C: Into<Option<String>>>(
+    fn column<C: Into<CellText>>(
         mut self,
         name: &'static str,
         align: Align,
         cell: impl Fn(&T) -> C,
     ) -> Self {
-        let cells: Vec<Option<String>> = self.things.iter().map(|it| cell(it).into()).collect();
+        let cells: Vec<CellText> = self.things.iter().map(|it| cell(it).into()).collect();
         if !cells.is_empty() && cells.iter().all(Option::is_none) {
             self.left_out.push(name);
             return self;
@@ -241,17 +241,30 @@ impl TextTable {
     }
 }
 
-/// Shortens text to `width` characters and omits the middle, because both ends of a kernel's name matter.
-pub fn shortened(text: &str, width: usize) -> String {
-    let length = text.chars().count();
-    if length <= width {
+/// Cuts `text` to at most `most` columns and puts `ellipsis` behind it if it was longer.
+pub fn cut(text: &str, most: usize, ellipsis: &str) -> String {
+    if text.width() <= most {
         return text.to_owned();
     }
-    let kept = width.saturating_sub(3);
-    let front = kept.div_ceil(2);
-    let start: String = text.chars().take(front).collect();
-    let end: String = text.chars().skip(length - (kept - front)).collect();
-    format!("{start}...{end}")
+    let (kept, _) = text.unicode_truncate(most.saturating_sub(ellipsis.width()));
+    let (end, _) = ellipsis.unicode_truncate(most);
+    format!("{kept}{end}")
+}
+
+/// Cuts `text` to at most `most` columns and keeps both ends, because both ends of a kernel's name matter.
+pub fn cut_middle(text: &str, most: usize, ellipsis: &str) -> String {
+    let room = most.saturating_sub(ellipsis.width());
+    if room < 6 || text.width() <= most {
+        return cut(text, most, ellipsis);
+    }
+    let (front, _) = text.unicode_truncate(room.div_ceil(2));
+    let (back, _) = text.unicode_truncate_start(room / 2);
+    format!("{front}{ellipsis}{back}")
+}
+
+/// Cuts text for a file or a pipe, whose characters may all be ASCII.
+pub fn shortened(text: &str, width: usize) -> String {
+    cut_middle(text, width, "...")
 }
 
 /// Shortens names to `width` characters by `shorten`. Of different names that then look alike, it shows the part that
@@ -300,9 +313,9 @@ pub fn shortened_apart(
         .collect()
 }
 
-/// Wraps `text` between words into lines of at most `width`. A text that fits stays unchanged.
+/// Wraps `text` between words into lines of at most `width` columns. A text that fits stays unchanged.
 pub fn wrapped(text: &str, width: usize) -> Vec<String> {
-    if text.chars().count() <= width {
+    if text.width() <= width {
         return vec![text.to_owned()];
     }
     let mut lines = vec![String::new()];
@@ -311,7 +324,7 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
         let line = &mut lines[last];
         if line.is_empty() {
             line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= width {
+        } else if line.width() + 1 + word.width() <= width {
             line.push(' ');
             line.push_str(word);
         } else {

@@ -1,10 +1,10 @@
 //! Formats text and numbers for panels.
 
 use ratatui::prelude::{Line, Span, Style};
-use unicode_truncate::UnicodeTruncateStr;
 use unicode_width::UnicodeWidthStr;
 
 use crate::tui::{LONGEST_LINE, Theme, hanging, wrap};
+use tinyllama_base::table;
 use tinyllama_runs::Metric;
 
 /// Replaces an unknown figure, which never becomes 0.
@@ -24,28 +24,12 @@ pub fn width(text: &str) -> usize {
 
 /// Cuts `text` to at most `most` columns and adds an ellipsis if it was longer.
 pub fn cut(text: &str, most: usize, theme: &Theme) -> String {
-    if width(text) <= most {
-        return text.to_owned();
-    }
-    let ellipsis = theme.glyphs.ellipsis;
-    let (kept, _) = text.unicode_truncate(most.saturating_sub(width(ellipsis)));
-    let (end, _) = ellipsis.unicode_truncate(most);
-    format!("{kept}{end}")
+    table::cut(text, most, theme.glyphs.ellipsis)
 }
 
 /// Keeps both ends of `text`, because kernel names often differ at their end.
 pub fn cut_middle(text: &str, most: usize, theme: &Theme) -> String {
-    if width(text) <= most {
-        return text.to_owned();
-    }
-    let ellipsis = theme.glyphs.ellipsis;
-    let room = most.saturating_sub(width(ellipsis));
-    if room < 6 {
-        return cut(text, most, theme);
-    }
-    let (front, _) = text.unicode_truncate(room.div_ceil(2));
-    let (back, _) = text.unicode_truncate_start(room / 2);
-    format!("{front}{ellipsis}{back}")
+    table::cut_middle(text, most, theme.glyphs.ellipsis)
 }
 
 /// Wraps text as one paragraph in one style, in lines of at most [`LONGEST_LINE`]; returns at least one line.
