@@ -3,8 +3,8 @@
 use std::io;
 
 use tinyllama_base::file::is_full;
-use tinyllama_contract::Failure;
 use tinyllama_contract::flags::UsageError;
+use tinyllama_contract::{Failure, FailureCode};
 use tinyllama_runs::{EndedRun, RunExit, signal_name};
 
 const WRONG_FLAGS: &str = "The flags are not valid: change them and run it again.";
@@ -25,24 +25,27 @@ pub struct RunEnding {
 }
 
 impl RunEnding {
-    /// How it ended, in one to three words.
-    pub fn short(&self) -> String {
-        match self.exit {
+    /// How it ended, in a few words. `code` is the failure that the run reported.
+    pub fn reason(&self, code: Option<FailureCode>) -> String {
+        match (self.exit, code) {
+            (None, _) => "did not start".into(),
             _ if self.stopped => "stopped".into(),
-            Some(RunExit::SUCCESS) => "ok".into(),
-            Some(exit) => exit.to_string(),
-            None => "not started".into(),
+            (Some(RunExit::SUCCESS), _) => "ok".into(),
+            (Some(RunExit::Status(_)), Some(code)) => failure_name(code).into(),
+            (Some(RunExit::Status(status)), None) => format!("ended with status {status}"),
+            (Some(RunExit::Signal(signal)), _) => format!("ended by {}", signal_name(signal)),
+            (Some(RunExit::Lost), _) => "lost".into(),
         }
     }
 
     pub fn from_run(ended: &EndedRun) -> Self {
-        let said = |message: &str| (message.to_string(), None);
+        let only = |message: &str| (message.to_string(), None);
         let (message, remedy) = match (ended.exit, ended.is_recording) {
-            (RunExit::SUCCESS, true) => said("The recording was played to its end."),
-            (RunExit::SUCCESS, false) => said("The run ended as planned."),
-            (_, true) if ended.stopped => said("The recording was stopped."),
-            (_, false) if ended.stopped => said("The run was stopped."),
-            (_, true) => said("The recorded run did not end as planned."),
+            (RunExit::SUCCESS, true) => only("The recording was played to its end."),
+            (RunExit::SUCCESS, false) => only("The run ended as planned."),
+            (_, true) if ended.stopped => only("The recording was stopped."),
+            (_, false) if ended.stopped => only("The run was stopped."),
+            (_, true) => only("The recorded run did not end as planned."),
             (exit, false) => failed(exit, ended.run.reported.error.as_ref(), &ended.stderr),
         };
         Self {
@@ -125,6 +128,19 @@ impl RunEnding {
     }
 }
 
+fn failure_name(code: FailureCode) -> &'static str {
+    match code {
+        FailureCode::Usage => "the command line was refused",
+        FailureCode::Environment => "no usable device",
+        FailureCode::OutOfMemory => "out of memory",
+        FailureCode::Device => "the device refused or lost work",
+        FailureCode::Launcher => "it found no place to run, or lost it",
+        FailureCode::NotFinite => "the loss is no longer finite",
+        FailureCode::Interrupted => "stopped",
+        FailureCode::Internal => "a bug of this program",
+    }
+}
+
 fn failed(exit: RunExit, failure: Option<&Failure>, stderr: &str) -> (String, Option<String>) {
     let how = match exit {
         RunExit::Status(code) => format!("The run ended with status {code}"),
@@ -181,7 +197,6 @@ fn guess(exit: RunExit, stderr: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tinyllama_contract::event::FailureCode;
 
     #[test]
     fn a_full_disk_is_told_as_one() {

@@ -2,8 +2,6 @@
 
 use ratatui::prelude::{Line, Span, Style};
 
-use signal_hook::low_level::signal_name;
-
 use super::state::RunState;
 use crate::tui::markdown::wrap::NO_BREAK;
 use crate::tui::{Theme, bar, both_ends, cut, duration, paragraph, width};
@@ -143,52 +141,23 @@ fn outcome(state: &RunState, ending: &RunEnding, wide: u16, theme: &Theme) -> Li
 
 /// One line about how the run ended, if it did not end as planned.
 fn failed(state: &RunState, ending: &RunEnding, theme: &Theme) -> (String, Style) {
-    let after = time_since_end(state);
     let code = state.failure.as_ref().map(|failure| failure.code);
-    match &ending.exit {
-        None => ("did not start".to_owned(), theme.bad()),
-        Some(RunExit::Lost) => (format!("lost{after}: the tutor ended first"), theme.bad()),
-        _ if ending.stopped => (format!("stopped{after}"), theme.warning()),
-        Some(RunExit::Signal(signal)) => {
-            let name = signal_name(*signal).unwrap_or("unknown");
-            let text = format!("ended by signal {signal} ({name}){after}");
-            (text, theme.bad())
-        }
-        Some(RunExit::Status(_)) if code == Some(FailureCode::Interrupted) => {
-            (format!("stopped{after}"), theme.warning())
-        }
-        Some(RunExit::Status(0)) => (
-            format!("ended before its last step{after}"),
-            theme.warning(),
-        ),
-        Some(RunExit::Status(status)) => {
-            let text = match code {
-                Some(code) => format!("{}{after}", failure_name(code)),
-                None => format!("ended with status {status}{after}"),
-            };
-            (text, theme.bad())
-        }
-    }
-}
-
-fn time_since_end(state: &RunState) -> String {
-    match &state.step {
-        Some((_, step)) => format!(" after step {} of {}", step.n, step.of),
-        None => " before its first step".to_owned(),
-    }
-}
-
-fn failure_name(code: FailureCode) -> &'static str {
-    match code {
-        FailureCode::Usage => "the command line was refused",
-        FailureCode::Environment => "no usable device",
-        FailureCode::OutOfMemory => "out of memory",
-        FailureCode::Device => "the device refused or lost work",
-        FailureCode::Launcher => "it found no place to run, or lost it",
-        FailureCode::NotFinite => "the loss is no longer finite",
-        FailureCode::Interrupted => "stopped",
-        FailureCode::Internal => "a bug of this program",
-    }
+    let is_stopped = ending.stopped || code == Some(FailureCode::Interrupted);
+    let is_cut = ending.exit == Some(RunExit::SUCCESS) && !is_stopped;
+    let reason = match is_cut {
+        true => "ended before its last step".to_owned(),
+        false => ending.reason(code),
+    };
+    let after = match (&ending.exit, &state.step) {
+        (None, _) => String::new(),
+        (_, Some((_, step))) => format!(" after step {} of {}", step.n, step.of),
+        (_, None) => " before its first step".to_owned(),
+    };
+    let style = match is_stopped || is_cut {
+        true => theme.warning(),
+        false => theme.bad(),
+    };
+    (reason + &after, style)
 }
 
 /// The problem and its remedy; empty if there was no problem.

@@ -58,11 +58,11 @@ fn on_message(model: &mut Model, message: Message) -> Effects {
     match message {
         Message::Input(event) => input(model, event),
         Message::Session(answer) => reply::reply(model, *answer),
-        Message::Run(id, update) => runs::told(model, id, update),
+        Message::Run(id, update) => runs::on_run_update(model, id, update),
         Message::RunEnded { id, run, ending } => {
             let is_it =
                 |kind: &LoggedKind| matches!(kind, LoggedKind::Run { id: it, .. } if *it == id);
-            model.log_end(ending.short(), is_it);
+            model.log_end(ending.reason(None), is_it);
             runs::ended(model, id, run, ending)
         }
         Message::RunRead(read) => runs::read(model, *read),

@@ -188,7 +188,7 @@ pub fn compare_with_last(
     ratio_of_medians(&[now?], &[before?], CONFIDENCE).ok()
 }
 
-pub fn told(model: &mut Model, id: RunId, update: RunUpdate) -> Effects {
+pub fn on_run_update(model: &mut Model, id: RunId, update: RunUpdate) -> Effects {
     let is_shown = shown(model) == Some(id);
     let asked = model.run_mut(id)?;
     match update {
