@@ -256,6 +256,8 @@ impl Display for HtmlWriter<'_> {
                 '\'' => f.write_str("&#39;")?,
                 '\n' | '\t' => f.write_char(c)?,
                 c if c.is_control() || is_hidden(c) => {}
+                // XML cannot contain these two.
+                '\u{fffe}' | '\u{ffff}' => {}
                 c => f.write_char(c)?,
             }
         }

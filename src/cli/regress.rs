@@ -8,7 +8,7 @@ use clap::builder::TypedValueParser;
 use serde_json::json;
 
 use super::analysis::{
-    Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, Measure, TIMED, junit,
+    Analysis, AnalysisPage, AnalysisResult, AnalysisRunner, Flags, Measure, TIMED,
 };
 use tinyllama_analysis::comparison::{paths, total_series};
 use tinyllama_analysis::regression::{
@@ -19,6 +19,7 @@ use tinyllama_base::clock::unix_time;
 use tinyllama_base::table::TableColumns;
 use tinyllama_contract::bounds;
 use tinyllama_contract::flags::{RunSpec, UsageError};
+use tinyllama_report::layout;
 
 #[derive(Debug, Args)]
 #[command(after_help = r"Examples:
@@ -91,7 +92,7 @@ impl Analysis for RegressArgs {
         }
         let outcomes = self.judge(&plan, baseline.as_ref(), &runs)?;
         if let Some(path) = &self.ci {
-            junit::write(path, &outcomes, self.strict)
+            std::fs::write(path, junit(&outcomes, self.strict))
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
         let fails = |outcome: &FigureOutcome| match outcome.verdict {
@@ -216,6 +217,22 @@ impl RegressArgs {
     }
 }
 
+/// The outcomes as JUnit XML, which continuous integration shows: one suite per target, one case per figure. An
+/// inconclusive outcome is skipped, or failed if `strict`.
+fn junit(outcomes: &[FigureOutcome], strict: bool) -> String {
+    let case = |outcome: &FigureOutcome| {
+        let result = match outcome.verdict {
+            RegressionVerdict::Passed => "passed",
+            RegressionVerdict::NotCompared => "skipped",
+            RegressionVerdict::Inconclusive if !strict => "skipped",
+            RegressionVerdict::Regression | RegressionVerdict::Inconclusive => "failure",
+        };
+        json!({"target": outcome.target, "name": outcome.figure.name(), "result": result, "message": outcome.message})
+    };
+    let cases: Vec<_> = outcomes.iter().map(case).collect();
+    layout::render("junit.html", &json!({"cases": cases}))
+}
+
 fn not_in_baseline(target: String) -> FigureOutcome {
     FigureOutcome {
         target,
@@ -224,5 +241,20 @@ fn not_in_baseline(target: String) -> FigureOutcome {
         ratio: None,
         interval: None,
         message: "the baseline holds no figures of it: save it there first".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_messages_cannot_leave_their_quotes() {
+        let bad = FigureOutcome {
+            verdict: RegressionVerdict::Regression,
+            message: "a<b & \"c\"\u{1b}[1m\u{ffff}".to_owned(),
+            ..not_in_baseline("\"x\"".to_owned())
+        };
+        insta::assert_snapshot!(junit(&[not_in_baseline("v1".into()), bad], false));
     }
 }

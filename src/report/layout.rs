@@ -19,7 +19,7 @@ macro_rules! asset {
     };
 }
 
-const FILES: [(&str, &str); 13] = [
+const FILES: [(&str, &str); 14] = [
     ("answers.txt", asset!("report/answers.txt.jinja")),
     ("card.txt", asset!("report/card.txt.jinja")),
     ("report.md", asset!("report/report.md.jinja")),
@@ -28,6 +28,7 @@ const FILES: [(&str, &str); 13] = [
     ("page.html", asset!("report/page.html.jinja")),
     ("parts.html", asset!("report/parts.html.jinja")),
     ("charts.html", asset!("report/charts.html.jinja")),
+    ("junit.html", asset!("report/junit.html.jinja")),
     ("learners.csv", asset!("report/learners.csv.jinja")),
     ("lessons.csv", asset!("report/lessons.csv.jinja")),
     ("checks.csv", asset!("report/checks.csv.jinja")),

@@ -2,7 +2,6 @@
 
 mod flags;
 mod grid;
-pub mod junit;
 mod page;
 mod runner;
 mod stored_run;

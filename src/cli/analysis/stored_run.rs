@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 
 use tinyllama_contract::flags::{RunSpec, UsageError};
-use tinyllama_runs::finished::EVENTS;
+use tinyllama_runs::finished::EVENTS_FILE;
 
 use tinyllama_base::safe_path::as_named;
 
@@ -16,12 +16,12 @@ use tinyllama_base::safe_path::as_named;
 /// If it is neither a run nor a target.
 pub fn stored_run(text: &str, root: &Path) -> Result<Option<PathBuf>> {
     let given = PathBuf::from(text);
-    if given.is_file() || given.join(EVENTS).is_file() {
+    if given.is_file() || given.join(EVENTS_FILE).is_file() {
         return Ok(Some(as_named(&given)));
     }
     // An id is a single word, so a separator means a path.
     let kept = root.join("runs").join(text);
-    let stream = kept.join(EVENTS);
+    let stream = kept.join(EVENTS_FILE);
     let is_one_word = given.components().count() == 1;
     if is_one_word && stream.is_file() {
         return Ok(Some(kept));
