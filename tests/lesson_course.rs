@@ -7,7 +7,7 @@ use std::fs;
 use tempfile::TempDir;
 use tinyllama_contract::targets::Target;
 use tinyllama_lesson::{
-    Course, CourseSource, Lesson, Quiz, QuizAnswer, RunName, Step, Verdict, live, schema,
+    Course, CourseSource, Lesson, Quiz, QuizAnswer, Step, Verdict, live, schema,
 };
 use tinyllama_profile::ProfileTask;
 use tinyllama_runs::recording::{Library, RecordingSource as Recorded};
@@ -368,7 +368,7 @@ fn a_recording_of_a_run_with_one_wait_per_step_waits_once() {
 fn whoever_plays_all_recordings_gets_a_verdict_of_every_check_between_them() {
     let library = Library::load(Recorded::BuiltIn).unwrap();
     let course = course();
-    let machine = |run: &RunName| {
+    let machine = |run: &StepRef| {
         let step = course.step(&run.lesson, &run.step)?;
         Some(library.find(step.recording.as_ref()?).ok()?.origin())
     };

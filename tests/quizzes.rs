@@ -3,7 +3,7 @@
 
 use tempfile::TempDir;
 use tinyllama_course_walk::MOST_BLIND;
-use tinyllama_lesson::{Course, CourseSource, Problems, Quiz, QuizAnswer, QuizChoice, RunName};
+use tinyllama_lesson::{Course, CourseSource, Problems, Quiz, QuizAnswer, QuizChoice};
 use tinyllama_session::{Session, SessionLocation, StepRef};
 
 const SEEDS: u64 = 1000;
@@ -13,13 +13,13 @@ fn course() -> Course {
 }
 
 /// Every choice question of the course whose answer is the same on all machines.
-fn questions(course: &Course) -> Vec<(RunName, Quiz, Vec<QuizChoice>)> {
+fn questions(course: &Course) -> Vec<(StepRef, Quiz, Vec<QuizChoice>)> {
     let steps = course
         .lessons()
         .flat_map(|lesson| lesson.steps.iter().map(move |step| (lesson, step)));
     let questions = steps.filter_map(|(lesson, step)| match step.as_quiz() {
         Some(quiz @ Quiz::Choices(choices)) if quiz.asked_step().is_none() => {
-            let name = RunName::parse(&step.id, &lesson.id);
+            let name = StepRef::parse(&step.id, &lesson.id);
             Some((name, quiz.clone(), choices.clone()))
         }
         _ => None,

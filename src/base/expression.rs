@@ -49,8 +49,8 @@ impl Expression {
     /// # Errors
     /// Returns the fault of the formula as text.
     pub fn evaluate(&self, names: &dyn Fn(&str) -> Option<f64>) -> Result<f64, String> {
-        let said = |error: Error| format!("`{}`: {error}", self.0);
-        let formula = FUNCTIONS.compile_expression(&self.0).map_err(said)?;
+        let about = |error: Error| format!("`{}`: {error}", self.0);
+        let formula = FUNCTIONS.compile_expression(&self.0).map_err(about)?;
         let mut values = BTreeMap::new();
         let mut unknown = formula.undeclared_variables(false).into_iter();
         let unknown = unknown.find(|name| match names(name) {
@@ -60,7 +60,10 @@ impl Expression {
         if let Some(name) = unknown {
             return Err(format!("`{name}` is not a size of this case"));
         }
-        let value = formula.eval(values).and_then(f64::try_from).map_err(said)?;
+        let value = formula
+            .eval(values)
+            .and_then(f64::try_from)
+            .map_err(about)?;
         match value.is_finite() {
             true => Ok(value),
             false => Err(format!("`{}` is not a number", self.0)),

@@ -132,8 +132,8 @@ fn over_ranks(args: &GradcheckArgs) -> Result<Exit> {
     let spec = RunSpec::parse(name, &run_args)?.surrounded_by(&[], &once)?;
     let (folder, mut found) = (tempfile::tempdir()?, None::<RankCheck>);
     let start = Launcher::local_program().run(&spec);
-    let ended = supervise(&start, folder.path(), &Control::default(), &mut |told| {
-        if let RunUpdate::Line(Line::Event(event)) = told
+    let ended = supervise(&start, folder.path(), &Control::default(), &mut |update| {
+        if let RunUpdate::Line(Line::Event(event)) = update
             && let Body::Summary(summary) = event.body
         {
             found = summary.rank_check;

@@ -182,14 +182,19 @@ fn compile_one(
             wanted.going.push(control.clone());
         }
         let folder = tempfile::tempdir().context("cannot create a folder for the run")?;
-        let ended = supervise(&launcher.run(spec), folder.path(), &control, &mut |told| {
-            if let RunUpdate::Line(Line::Event(event)) = told
-                && let Body::Hello(hello) = event.body
-            {
-                hear(&hello)?;
-            }
-            Ok(())
-        })?;
+        let ended = supervise(
+            &launcher.run(spec),
+            folder.path(),
+            &control,
+            &mut |update| {
+                if let RunUpdate::Line(Line::Event(event)) = update
+                    && let Body::Hello(hello) = event.body
+                {
+                    hear(&hello)?;
+                }
+                Ok(())
+            },
+        )?;
         if !ended.stopped {
             return Ok(Some(ended.exit.is_success()));
         }

@@ -88,10 +88,10 @@ pub fn run(args: &PytorchArgs) -> Result<Exit> {
         }
         ended => ended.context("python3 cannot be started")?,
     };
-    let [said, log] =
+    let [output, log] =
         [ended.stdout, ended.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
-    let said = said.trim_end();
-    let (shown, last) = said.rsplit_once('\n').unwrap_or(("", said));
+    let output = output.trim_end();
+    let (shown, last) = output.rsplit_once('\n').unwrap_or(("", output));
     let document = serde_json::from_str(last).ok().filter(Value::is_object);
     if let Some(mut document) = document.filter(|_| ended.status.success()) {
         document["file"] = args
@@ -101,7 +101,7 @@ pub fn run(args: &PytorchArgs) -> Result<Exit> {
             .into();
         return print_text(args.json, &document, shown);
     }
-    errln!("{said}{log}");
+    errln!("{output}{log}");
     if log.contains("No module named") {
         errln!(
             "Get what is missing with `python3 -m pip install torch triton numpy`, or skip this step."

@@ -100,11 +100,11 @@ fn refusal(error: DriverError) -> Result<KernelFinding> {
                     .parse()
                     .ok()
             });
-            let said = log
+            let message = log
                 .lines()
                 .find(|line| line.contains("error"))
                 .unwrap_or(log);
-            Ok(KernelFinding::new(FindingKind::Compile, line, said))
+            Ok(KernelFinding::new(FindingKind::Compile, line, message))
         }
         DriverError::Call { name, .. } if error.refusal() == ErrorClass::Fault => {
             Ok(KernelFinding::new(

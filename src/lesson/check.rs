@@ -2,7 +2,7 @@
 
 use super::document::CheckDocument;
 use super::step_reader::StepReader;
-use crate::{FIXED, Quantity, RunName, Term};
+use crate::{FIXED, Quantity, StepRef, Term};
 use tinyllama_base::statistics::interval_of_median;
 use tinyllama_base::{
     Basis, CompareError, Interval, Series, Share, named, ratio_in_rounds, ratio_of_medians,
@@ -47,22 +47,22 @@ pub struct Check {
 /// The source of a check's runs.
 pub trait Runs {
     /// Runs of a step, oldest first, with the same command and the same machine as the newest one.
-    fn measurements(&self, name: &RunName) -> Vec<&Measurements>;
+    fn measurements(&self, name: &StepRef) -> Vec<&Measurements>;
 
     /// Number of rounds in which these two were run in turns, up to the newest runs of both.
-    fn rounds(&self, above: &RunName, below: &RunName) -> usize {
+    fn rounds(&self, above: &StepRef, below: &StepRef) -> usize {
         let _ = (above, below);
         0
     }
 
     /// Number of counted steps in the shortest run of a step, with any command.
-    fn shortest(&self, name: &RunName) -> usize {
+    fn shortest(&self, name: &StepRef) -> usize {
         let _ = name;
         usize::MAX
     }
 
     /// Place and time of the recording; `None` for runs of this machine.
-    fn recorded(&self, name: &RunName) -> Option<&str> {
+    fn recorded(&self, name: &StepRef) -> Option<&str> {
         let _ = name;
         None
     }
@@ -89,7 +89,7 @@ named! {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Undecided {
     /// The run has not started yet.
-    NotRun(RunName),
+    NotRun(StepRef),
     /// The run, or its backend, does not report this figure.
     NotReported(String),
     /// The figure is not a finite number.
@@ -103,7 +103,7 @@ pub enum Undecided {
     /// GPU runs that were not made in turns. Other programs on the GPU can cause the whole difference.
     OneRunEach,
     /// One of the runs is a recording of another machine.
-    OtherMachine { recording: RunName },
+    OtherMachine { recording: StepRef },
 }
 
 /// A verdict and its basis.
@@ -360,7 +360,7 @@ fn check_same_device(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecid
     }
 }
 
-fn on_cpu(run: &RunName, runs: &dyn Runs) -> bool {
+fn on_cpu(run: &StepRef, runs: &dyn Runs) -> bool {
     runs.measurements(run)
         .last()
         .is_some_and(|run| run.is_of_cpu())
@@ -455,7 +455,7 @@ impl CheckOutcome {
 
 impl Undecided {
     fn explain(&self, measure: &Quantity) -> String {
-        let title = |run: &RunName| {
+        let title = |run: &StepRef| {
             let of_run = measure.terms().find(|term| term.run == *run);
             of_run.map_or(run.step.clone(), |term| term.title.clone())
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::path::WHOLE;
 use crate::document::Level;
-use crate::{LearningPath, RunName, SessionDocument, Step};
+use crate::{LearningPath, SessionDocument, Step, StepRef};
 
 /// A course: its sessions, lessons and pages.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +53,7 @@ impl Course {
     }
 
     /// A step with its lesson.
-    pub fn find_step(&self, at: &RunName) -> Option<(&Lesson, &Step)> {
+    pub fn find_step(&self, at: &StepRef) -> Option<(&Lesson, &Step)> {
         let lesson = self.lesson(&at.lesson)?;
         Some((lesson, lesson.step(&at.step)?))
     }

@@ -8,14 +8,14 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::RunName;
+use crate::StepRef;
 use tinyllama_base::{Share, figure, milliseconds, percent, rate};
 use tinyllama_runs::MetricUnit;
 
 /// The source of commands' outputs.
 pub trait CommandOutputs {
     /// The newest output of a step; `None` if it has not run yet.
-    fn document(&self, name: &RunName) -> Option<&Value>;
+    fn document(&self, name: &StepRef) -> Option<&Value>;
 }
 
 /// One part of a path.
@@ -126,7 +126,7 @@ fn plain(value: &Value) -> String {
 /// A value in the output of a step, or the ratio of two numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputFigure {
-    pub step: RunName,
+    pub step: StepRef,
     path: Path,
     over: Option<Path>,
     text: String,
@@ -137,9 +137,9 @@ impl OutputFigure {
     ///
     /// # Errors
     /// A message about the mistake in the text.
-    pub fn parse(text: &str, step: &RunName) -> Result<Self, String> {
+    pub fn parse(text: &str, step: &StepRef) -> Result<Self, String> {
         let (step, paths) = match text.split_once(':') {
-            Some((other, paths)) => (RunName::parse(other.trim(), &step.lesson), paths),
+            Some((other, paths)) => (StepRef::parse(other.trim(), &step.lesson), paths),
             None => (step.clone(), text),
         };
         let (path, over) = match paths.split_once(" / ") {
@@ -221,7 +221,7 @@ impl Condition {
     ///
     /// # Errors
     /// A message about the mistake in the text.
-    pub fn parse(text: &str, step: &RunName) -> Result<Self, String> {
+    pub fn parse(text: &str, step: &StepRef) -> Result<Self, String> {
         let one = |text: &str| {
             let found = SIGNS.iter().find_map(|sign| {
                 let (figure, wanted) = text.split_once(sign)?;
@@ -289,20 +289,20 @@ mod tests {
 
     use super::*;
 
-    pub struct KnownOutputs(pub HashMap<RunName, Value>);
+    pub struct KnownOutputs(pub HashMap<StepRef, Value>);
 
     impl CommandOutputs for KnownOutputs {
-        fn document(&self, name: &RunName) -> Option<&Value> {
+        fn document(&self, name: &StepRef) -> Option<&Value> {
             self.0.get(name)
         }
     }
 
-    fn kept() -> (KnownOutputs, RunName) {
+    fn kept() -> (KnownOutputs, StepRef) {
         let document = json!({
             "rows": [{ "name": "v1", "ms": 40.0, "on": [] }, { "name": "v4", "ms": 2.0, "gone": null }],
             "ready": true,
         });
-        let name = RunName::parse("compare", "lesson");
+        let name = StepRef::parse("compare", "lesson");
         (
             KnownOutputs(HashMap::from([(name.clone(), document)])),
             name,

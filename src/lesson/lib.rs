@@ -66,6 +66,6 @@ pub use figure::CommandOutputs;
 pub use job::Job;
 pub use limits::refused_flag;
 pub use problem::{Problem, Problems, Style};
-pub use quantity::{FIXED, Quantity, RunName};
+pub use quantity::{FIXED, Quantity, StepRef};
 pub use source::CourseSource;
 pub use validate::is_id;

@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 use super::figure::show as show_value;
 use super::template::{self, TextPart};
 use crate::placeholder::{KnownFigure, PlaceholderValue};
-use crate::{CommandOutputs, Lesson, RunName, Runs, Undecided, exact, recorded};
+use crate::{CommandOutputs, Lesson, Runs, StepRef, Undecided, exact, recorded};
 use tinyllama_runs::recording::label;
 
 /// What a text shows until the runs of its figure are there.
@@ -150,7 +150,7 @@ impl FilledText {
 }
 
 /// All runs whose figures `text` can show, for a step of `lesson`.
-pub fn runs(text: &str, lesson: &str) -> Vec<RunName> {
+pub fn runs(text: &str, lesson: &str) -> Vec<StepRef> {
     let parsed = values(text)
         .into_iter()
         .map(|expression| PlaceholderValue::parse(expression, lesson));
@@ -241,16 +241,16 @@ mod tests {
     struct Played(Measurements, Option<&'static str>);
 
     impl Runs for Played {
-        fn measurements(&self, _: &RunName) -> Vec<&Measurements> {
+        fn measurements(&self, _: &StepRef) -> Vec<&Measurements> {
             vec![&self.0]
         }
-        fn recorded(&self, _: &RunName) -> Option<&str> {
+        fn recorded(&self, _: &StepRef) -> Option<&str> {
             self.1
         }
     }
 
     impl CommandOutputs for Played {
-        fn document(&self, _: &RunName) -> Option<&serde_json::Value> {
+        fn document(&self, _: &StepRef) -> Option<&serde_json::Value> {
             None
         }
     }

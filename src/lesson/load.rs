@@ -7,7 +7,7 @@ use super::file::CourseFile;
 use super::kinds::StepKind;
 use super::step_reader::StepReader;
 use crate::{
-    CommandCheck, Course, CourseSource, FIXED, Lesson, LessonDocument, Problem, Problems, RunName,
+    CommandCheck, Course, CourseSource, FIXED, Lesson, LessonDocument, Problem, Problems, StepRef,
     WorkshopDocument, live, validate,
 };
 
@@ -85,12 +85,12 @@ fn read(
 fn name_runs(lessons: &mut BTreeMap<String, Lesson>) {
     let steps = lessons.values().flat_map(|lesson| {
         let steps = lesson.steps.iter();
-        steps.map(|step| (RunName::new(&lesson.id, &step.id), step.title.clone()))
+        steps.map(|step| (StepRef::new(&lesson.id, &step.id), step.title.clone()))
     });
-    let titles: HashMap<RunName, String> = steps.collect();
-    let title = |run: &RunName| match run.step.strip_suffix(FIXED) {
+    let titles: HashMap<StepRef, String> = steps.collect();
+    let title = |run: &StepRef| match run.step.strip_suffix(FIXED) {
         Some(step) => {
-            let title = titles.get(&RunName::new(&run.lesson, step))?;
+            let title = titles.get(&StepRef::new(&run.lesson, step))?;
             Some(format!("{title}, fixed"))
         }
         None => titles.get(run).cloned(),

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use serde::Deserialize;
 
 use super::figure::show as show_value;
-use crate::{CommandOutputs, OutputFigure, Quantity, RunName};
+use crate::{CommandOutputs, OutputFigure, Quantity, StepRef};
 use tinyllama_analysis::gpus;
 use tinyllama_runs::recording::{Library, documents, label};
 use tinyllama_runs::{FinishedRun, MetricUnit};
@@ -57,7 +57,7 @@ impl PlaceholderValue {
             }
             None if name == "known" => cited_figure(what).map(PlaceholderValue::KnownFigure),
             _ => {
-                let step = RunName::parse(name, lesson);
+                let step = StepRef::parse(name, lesson);
                 OutputFigure::parse(path, &step)
                     .map(|figure| PlaceholderValue::Output(figure, unit))
             }
@@ -121,13 +121,13 @@ fn kernel_figure(id: &str, what: &str) -> Result<KnownFigure, String> {
 fn document_figure(id: &str, path: &str, unit: &str) -> Result<KnownFigure, String> {
     struct SingleOutput<'a>(&'a serde_json::Value);
     impl CommandOutputs for SingleOutput<'_> {
-        fn document(&self, _: &RunName) -> Option<&serde_json::Value> {
+        fn document(&self, _: &StepRef) -> Option<&serde_json::Value> {
             Some(self.0)
         }
     }
     let document =
         documents::find(id).ok_or_else(|| format!("there is no recorded document `{id}`"))?;
-    let figure = OutputFigure::parse(path, &RunName::parse(id, ""))?;
+    let figure = OutputFigure::parse(path, &StepRef::parse(id, ""))?;
     let value = figure.value(&SingleOutput(&document.value));
     let value = value.ok_or_else(|| format!("`{figure}` is not in `{id}.json`"))?;
     Ok(KnownFigure {

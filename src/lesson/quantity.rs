@@ -12,12 +12,12 @@ pub const FIXED: &str = "+fix";
 
 /// A step of a lesson; its run has the same name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct RunName {
+pub struct StepRef {
     pub lesson: String,
     pub step: String,
 }
 
-impl RunName {
+impl StepRef {
     /// Parses `step` (of `lesson`) or `lesson/step`.
     pub fn parse(text: &str, lesson: &str) -> Self {
         match text.split_once('/') {
@@ -34,7 +34,7 @@ impl RunName {
     }
 }
 
-impl fmt::Display for RunName {
+impl fmt::Display for StepRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.lesson, self.step)
     }
@@ -43,7 +43,7 @@ impl fmt::Display for RunName {
 /// One figure of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
-    pub run: RunName,
+    pub run: StepRef,
     pub metric: Metric,
     pub statistic: Statistic,
     /// Title of the run's step; its id until the whole course is read.
@@ -80,18 +80,18 @@ impl Quantity {
     }
 
     /// All runs that it needs.
-    pub fn runs(&self) -> impl Iterator<Item = &RunName> {
+    pub fn runs(&self) -> impl Iterator<Item = &StepRef> {
         self.terms().map(|term| &term.run)
     }
 
     /// The two runs whose ratio it is; `None` if it is no ratio of two runs.
-    pub fn compared(&self) -> Option<[&RunName; 2]> {
+    pub fn compared(&self) -> Option<[&StepRef; 2]> {
         let (above, below) = (&self.numerator.run, &self.denominator.as_ref()?.run);
         (above != below).then_some([above, below])
     }
 
     /// Takes the titles of the runs' steps from the whole course.
-    pub(super) fn take_titles(&mut self, title: &dyn Fn(&RunName) -> Option<String>) {
+    pub(super) fn take_titles(&mut self, title: &dyn Fn(&StepRef) -> Option<String>) {
         for term in std::iter::once(&mut self.numerator).chain(&mut self.denominator) {
             if let Some(title) = title(&term.run) {
                 term.title = title;
@@ -173,7 +173,7 @@ impl Term {
                 "`{text}` is not of the form `run.metric` or `run.metric.p90`"
             ));
         }
-        let run = RunName::parse(run, lesson);
+        let run = StepRef::parse(run, lesson);
         let title = run.step.clone();
         Ok(Self {
             run,
@@ -239,7 +239,7 @@ mod tests {
         let one = Quantity::parse("baseline.total_ms.p90", "first").unwrap();
         assert_eq!(
             one.numerator.run,
-            RunName {
+            StepRef {
                 lesson: "first".into(),
                 step: "baseline".into()
             }
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_quantity_in_words_names_runs_by_their_titles() {
-        let title = |run: &RunName| match &*run.step {
+        let title = |run: &StepRef| match &*run.step {
             "base" => Some("A baseline".to_string()),
             "fused" => Some("One product".to_string()),
             _ => None,

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::{CommandOutputs, Condition, Mistake, OutputFigure, RunName};
+use crate::{CommandOutputs, Condition, Mistake, OutputFigure, StepRef};
 
 /// Number of wrong numbers after which the way to the right one is shown.
 pub const TRIES: usize = 3;
@@ -132,7 +132,7 @@ impl Quiz {
     }
 
     /// The step whose output contains the right answer; `None` if the question itself contains it.
-    pub fn asked_step(&self) -> Option<&RunName> {
+    pub fn asked_step(&self) -> Option<&StepRef> {
         self.figures().next().map(|figure| &figure.step)
     }
 
@@ -176,7 +176,7 @@ impl Quiz {
     }
 
     /// The choices in the order for this learner: shuffled, but the same each time.
-    pub fn order(&self, learner: &str, question: &RunName) -> Vec<usize> {
+    pub fn order(&self, learner: &str, question: &StepRef) -> Vec<usize> {
         let Quiz::Choices(choices) = self else {
             return Vec::new();
         };

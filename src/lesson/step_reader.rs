@@ -1,7 +1,7 @@
 //! What the parts of a step are read with: each reports a mistake at its place in the file.
 
 use super::file::CourseFile;
-use crate::{CommandCheck, LessonCommand, Problem, Quantity, RunName, StepDocument, limits, live};
+use crate::{CommandCheck, LessonCommand, Problem, Quantity, StepDocument, StepRef, limits, live};
 use tinyllama_contract::targets;
 
 /// Reads one step.
@@ -24,8 +24,8 @@ impl StepReader<'_> {
             .ok()
     }
 
-    pub(super) fn run_name(&self, text: &str) -> RunName {
-        RunName::parse(text, self.lesson)
+    pub(super) fn run_name(&self, text: &str) -> StepRef {
+        StepRef::parse(text, self.lesson)
     }
 
     /// A text that is the same for every learner, with its figures filled in.

@@ -16,7 +16,7 @@
 //! A check belongs to a step of the same lesson. Without a run only `else` is shown.
 
 use crate::placeholder::PlaceholderValue;
-use crate::{CommandOutputs, Condition, Lesson, RunName, Runs, Verdict, exact};
+use crate::{CommandOutputs, Condition, Lesson, Runs, StepRef, Verdict, exact};
 
 /// A part of a text.
 #[derive(Debug, PartialEq)]
@@ -46,7 +46,7 @@ pub enum TextCondition {
         wanted: &'static [Verdict],
     },
     Reported(PlaceholderValue),
-    OnCpu(RunName, bool),
+    OnCpu(StepRef, bool),
     Output(Condition),
 }
 
@@ -65,7 +65,7 @@ impl TextCondition {
             "reported" => return PlaceholderValue::parse(rest, lesson).map(Self::Reported),
             "on" => {
                 let (device, run) = rest.split_once(' ').unwrap_or((rest, ""));
-                let run = RunName::parse(run.trim(), lesson);
+                let run = StepRef::parse(run.trim(), lesson);
                 return match device {
                     "cpu" => Ok(Self::OnCpu(run, true)),
                     "gpu" => Ok(Self::OnCpu(run, false)),
@@ -75,7 +75,7 @@ impl TextCondition {
                 };
             }
             _ if text.contains(':') => {
-                return Condition::parse(text, &RunName::new(lesson, "")).map(Self::Output);
+                return Condition::parse(text, &StepRef::new(lesson, "")).map(Self::Output);
             }
             _ => {
                 return Err(format!(

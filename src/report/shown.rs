@@ -106,7 +106,7 @@ fn each<'a, T: 'a, I: IntoIterator<Item = T> + 'a>(
 type CheckWithStep<'a> = (&'a LessonReport, &'a StepReport, &'a CheckReport);
 
 /// Adds columns for the result of each check.
-fn went<'a>(checks: ReportTable<CheckWithStep<'a>>) -> ReportTable<CheckWithStep<'a>> {
+fn with_outcomes<'a>(checks: ReportTable<CheckWithStep<'a>>) -> ReportTable<CheckWithStep<'a>> {
     checks
         .verdict("Verdict", |(.., check)| check.verdict.name())
         .number("Missed", |(.., check)| check.missed)
@@ -117,14 +117,14 @@ fn checks(report: &Report) -> ReportTable<CheckWithStep<'_>> {
     let checks = ReportTable::new(each(report, |step| &step.checks))
         .text("Step", |(lesson, step, _)| title(lesson, step))
         .code("Check", |(.., check)| check.id.clone());
-    went(checks)
+    with_outcomes(checks)
 }
 
 fn checks_by_path(report: &Report) -> ReportTable<CheckWithStep<'_>> {
     let path = |(lesson, step, check): &CheckWithStep| {
         format!("{} / {} / {}", lesson.id, step.id, check.id)
     };
-    went(ReportTable::new(each(report, |step| &step.checks)).code("Check", path))
+    with_outcomes(ReportTable::new(each(report, |step| &step.checks)).code("Check", path))
 }
 
 fn title(lesson: &LessonReport, step: &StepReport) -> String {

@@ -15,7 +15,7 @@ use tinyllama_base::{if_there, safe_path};
 use tinyllama_contract::event::{Body, Event, FinalDocument};
 
 /// File of the event stream in a run's folder.
-pub const EVENTS: &str = "events.jsonl";
+pub const EVENTS_FILE: &str = "events.jsonl";
 
 /// Names of the energy figures, in joules. The uncertainty is half the 95 % interval.
 pub const ENERGY: [&str; 4] = [
@@ -117,7 +117,7 @@ impl FinishedRun {
 /// Path of the event stream. `path` is a run's folder or the stream itself.
 pub fn stream_of(path: &Path) -> PathBuf {
     if path.is_dir() {
-        path.join(EVENTS)
+        path.join(EVENTS_FILE)
     } else {
         path.to_path_buf()
     }
@@ -150,7 +150,7 @@ impl FinishedRuns {
     /// Fails with the file system's message.
     pub fn get(&self, id: &str) -> io::Result<Option<Arc<FinishedRun>>> {
         let path = self.folder.join(id);
-        if !path.join(EVENTS).exists() {
+        if !path.join(EVENTS_FILE).exists() {
             self.known.lock().remove(id);
             return Ok(None);
         }

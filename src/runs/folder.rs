@@ -9,7 +9,7 @@ use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{EVENTS, FinishedRun, Line, RunEnergy, read_line};
+use crate::{EVENTS_FILE, FinishedRun, Line, RunEnergy, read_line};
 
 use tinyllama_base::checksum::hex;
 use tinyllama_base::file::create_unique;
@@ -94,7 +94,7 @@ impl RunFolder {
         let prefix = format!("{:010}-{:03}-", now.as_secs(), now.subsec_millis());
         let path = create_unique(&runs, &prefix)
             .with_context(|| format!("cannot create a folder in {}", runs.display()))?;
-        let events = path.join(EVENTS);
+        let events = path.join(EVENTS_FILE);
         let folder = RunFolder {
             events: create_private_file(&events)
                 .with_context(|| format!("cannot write {}", events.display()))?,

@@ -35,7 +35,7 @@ mod supervise;
 
 pub use children::each_line;
 pub use energy::{Joules, RunEnergy};
-pub use finished::{ENERGY, EVENTS, FinishedRun, FinishedRuns, stream_of};
+pub use finished::{ENERGY, EVENTS_FILE, FinishedRun, FinishedRuns, stream_of};
 pub use folder::{RunFolder, RunRecord, state_folder};
 pub use launcher::{Launcher, LauncherKind};
 pub use play::{Player, Speed};

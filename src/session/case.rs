@@ -19,7 +19,7 @@ pub struct Standing {
     /// Indices of the suspects whose fixes ran, oldest first.
     pub fixed: Vec<usize>,
     /// Measurements and fixes with their runs, oldest first.
-    told: Vec<(CaseMove, String)>,
+    shown: Vec<(CaseMove, String)>,
 }
 
 /// The result of a measurement or a fix.
@@ -48,7 +48,7 @@ impl Standing {
         for (id, run) in runs.filter(|(_, run)| run.exit.is_some_and(|exit| exit.is_success())) {
             let case_move = case.move_of(&run.command);
             standing
-                .told
+                .shown
                 .extend(case_move.map(|case_move| (case_move, id.clone())));
             match case_move {
                 Some(CaseMove::Fix(index)) => standing.fixed.push(index),
@@ -125,7 +125,7 @@ impl Standing {
             CaseMove::Suspect(_) => None,
         };
         let is_fix = |(case_move, _): &&(CaseMove, String)| matches!(case_move, CaseMove::Fix(_));
-        let (fixes, measurements): (Vec<_>, Vec<_>) = self.told.iter().partition(is_fix);
+        let (fixes, measurements): (Vec<_>, Vec<_>) = self.shown.iter().partition(is_fix);
         let mut evidence: Vec<Evidence> = Vec::new();
         for (case_move, run) in measurements.into_iter().chain(fixes) {
             let Some(text) = text(*case_move) else {

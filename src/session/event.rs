@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-pub use tinyllama_lesson::RunName as StepRef;
+pub use tinyllama_lesson::StepRef;
 use tinyllama_lesson::{LearningPath, Verdict};
 pub use tinyllama_runs::RunExit;
 

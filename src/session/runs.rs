@@ -12,15 +12,15 @@ use crate::{RunEntry, SessionError, SessionState, Standing, StepRef};
 use tinyllama_base::safe_path;
 use tinyllama_contract::flags::USUAL_STEPS;
 use tinyllama_lesson::case::fix_of;
-use tinyllama_lesson::{CaseMove, CommandOutputs, Course, FIXED, RunName, Runs, Step, live};
-use tinyllama_runs::{EVENTS, FinishedRun, FinishedRuns, Measurements, RunExit};
+use tinyllama_lesson::{CaseMove, CommandOutputs, Course, FIXED, Runs, Step, live};
+use tinyllama_runs::{EVENTS_FILE, FinishedRun, FinishedRuns, Measurements, RunExit};
 
 /// Most rounds for an undecided effect, and most repeats of a step that are compared.
 pub const MOST_ROUNDS: usize = 12;
 
 /// Path of the event stream of `run` below the session's `runs`.
 pub fn events_file(runs: &Path, run: &str) -> PathBuf {
-    runs.join(run).join(EVENTS)
+    runs.join(run).join(EVENTS_FILE)
 }
 
 /// The data in a run's files; `None` if the files are gone.
@@ -38,8 +38,8 @@ const MOST_BYTES: u64 = 8 << 20;
 /// Measurements of every run step of a course, and documents of every command step.
 #[derive(Debug, Default)]
 pub struct MeasuredRuns {
-    runs: HashMap<RunName, Repeats>,
-    outputs: HashMap<RunName, Value>,
+    runs: HashMap<StepRef, Repeats>,
+    outputs: HashMap<StepRef, Value>,
     /// For each run of a case: the values that the measurements in the case's text had when that run ended.
     seen: HashMap<String, MeasuredRuns>,
 }
@@ -105,25 +105,25 @@ impl MeasuredRuns {
     }
 
     /// Returns whether an earlier run was shorter than the newest one.
-    pub fn is_longer(&self, name: &RunName) -> bool {
+    pub fn is_longer(&self, name: &StepRef) -> bool {
         let repeats = self.runs.get(name);
         repeats
             .is_some_and(|repeats| repeats.shortest.is_some() && repeats.asked > repeats.shortest)
     }
 
     /// Number of counted steps that the newest run was started with.
-    pub fn asked(&self, name: &RunName) -> Option<usize> {
+    pub fn asked(&self, name: &StepRef) -> Option<usize> {
         self.runs.get(name)?.asked
     }
 
     /// The newest run that counts under a name.
-    pub fn newest(&self, name: &RunName) -> Option<&String> {
+    pub fn newest(&self, name: &StepRef) -> Option<&String> {
         let (_, id) = self.runs.get(name)?.ids.last()?;
         Some(id)
     }
 
     /// Number of that run in the session.
-    pub fn newest_number(&self, name: &RunName) -> Option<usize> {
+    pub fn newest_number(&self, name: &StepRef) -> Option<usize> {
         let (number, _) = self.runs.get(name)?.ids.last()?;
         Some(*number)
     }
@@ -182,8 +182,8 @@ impl MeasurementReader<'_> {
 type RunFilter<'a> = Box<dyn Fn(&RunEntry) -> bool + 'a>;
 
 /// The names for runs of a step. In an investigation, runs with a fix have a different name from the others.
-fn names<'a>(lesson: &str, step: &'a Step) -> Vec<(RunName, RunFilter<'a>)> {
-    let name = |id: String| RunName::new(lesson, id);
+fn names<'a>(lesson: &str, step: &'a Step) -> Vec<(StepRef, RunFilter<'a>)> {
+    let name = |id: String| StepRef::new(lesson, id);
     let all: RunFilter = Box::new(|_| true);
     match step.as_case() {
         Some(case) => {
@@ -208,23 +208,23 @@ fn names<'a>(lesson: &str, step: &'a Step) -> Vec<(RunName, RunFilter<'a>)> {
 
 /// The document that a command wrote as its stream.
 fn output(folder: &Path) -> Option<Value> {
-    safe_path::read_json(&folder.join(EVENTS), MOST_BYTES).ok()
+    safe_path::read_json(&folder.join(EVENTS_FILE), MOST_BYTES).ok()
 }
 
 impl CommandOutputs for MeasuredRuns {
-    fn document(&self, name: &RunName) -> Option<&Value> {
+    fn document(&self, name: &StepRef) -> Option<&Value> {
         self.outputs.get(name)
     }
 }
 
 impl Runs for MeasuredRuns {
-    fn measurements(&self, name: &RunName) -> Vec<&Measurements> {
+    fn measurements(&self, name: &StepRef) -> Vec<&Measurements> {
         let repeats = self.runs.get(name).into_iter();
         let runs = repeats.flat_map(|repeats| &repeats.runs);
         runs.map(|run| &run.measurements).collect()
     }
 
-    fn rounds(&self, above: &RunName, below: &RunName) -> usize {
+    fn rounds(&self, above: &StepRef, below: &StepRef) -> usize {
         let places = |name| {
             let repeats = self.runs.get(name).into_iter();
             repeats.flat_map(|repeats| repeats.ids.iter().rev().map(|(location, _)| *location))
@@ -232,14 +232,14 @@ impl Runs for MeasuredRuns {
         in_turns(places(above), places(below))
     }
 
-    fn shortest(&self, name: &RunName) -> usize {
+    fn shortest(&self, name: &StepRef) -> usize {
         let repeats = self.runs.get(name);
         repeats
             .and_then(|repeats| repeats.shortest)
             .unwrap_or(usize::MAX)
     }
 
-    fn recorded(&self, name: &RunName) -> Option<&str> {
+    fn recorded(&self, name: &StepRef) -> Option<&str> {
         self.runs.get(name)?.recorded.as_deref()
     }
 }
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_round_makes_both_runs_as_long_as_the_longer_one_within_reason() {
-        let [a, b] = ["a", "b"].map(|step| RunName::parse(step, "here"));
+        let [a, b] = ["a", "b"].map(|step| StepRef::parse(step, "here"));
         let repeats = |[asked, shortest]: [usize; 2]| Repeats {
             asked: Some(asked),
             shortest: Some(shortest),

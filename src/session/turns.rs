@@ -3,7 +3,7 @@
 use super::runs::MOST_ROUNDS;
 use super::{CheckResultText, MeasuredRuns, RunEntry, SessionState, Standing, StepRef};
 use tinyllama_contract::flags::{Flag, RunSpec, UsageError};
-use tinyllama_lesson::{Case, Course, FIXED, Job, RunName, Runs, Step};
+use tinyllama_lesson::{Case, Course, FIXED, Job, Runs, Step};
 use tinyllama_runs::{Launcher, Metric, RunStart};
 
 /// Milliseconds of counted steps. In a shorter run, chance decides which time slices of a shared device its
@@ -59,7 +59,7 @@ pub fn starts(launcher: &Launcher, runs: &[Repeat; 2]) -> Result<[RunStart; 2], 
 /// Number of steps with which both runs measure long enough, or `None` if they do already.
 /// If one of the runs was extended, the other gets the same length, so that checks with a common run come to an end.
 /// If both are as short as in their lessons, the slower one decides the number.
-pub(super) fn steps(measured: &MeasuredRuns, names: [&RunName; 2]) -> Option<usize> {
+pub(super) fn steps(measured: &MeasuredRuns, names: [&StepRef; 2]) -> Option<usize> {
     if names.iter().any(|name| measured.is_longer(name)) {
         let [a, b] = [measured.asked(names[0])?, measured.asked(names[1])?];
         // A learner may have trained for an hour; a round need not be that long.
@@ -127,7 +127,7 @@ fn newest_repeat(
     course: &Course,
     state: &SessionState,
     measured: &MeasuredRuns,
-    name: &RunName,
+    name: &StepRef,
 ) -> Option<Repeat> {
     let step = name.step.strip_suffix(FIXED).unwrap_or(&name.step);
     let at = StepRef::new(&name.lesson, step);

@@ -70,7 +70,7 @@ pub struct MenuLine {
     pub text: String,
     pub mark: Mark,
     /// Comment on the line, in Markdown.
-    pub said: String,
+    pub comment: String,
     /// Name of the effect of Enter on it.
     pub does: &'static str,
     pub act: MenuAction,

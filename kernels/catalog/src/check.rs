@@ -50,7 +50,7 @@ impl Random {
     }
 
     /// Draws uniformly from 0..`bound`; returns 0 if the bound is 0.
-    pub fn below(&mut self, bound: usize) -> usize {
+    pub fn integer_below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
     }
 }

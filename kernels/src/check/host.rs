@@ -272,7 +272,9 @@ fn loss(trial: &mut HostTrial) {
         trial.case = format!("{rows}x{classes}");
         // Far from zero, so that an exponential without subtracting the maximum would overflow.
         let logits = trial.input_around(100.0, rows * classes);
-        let targets: Vec<usize> = (0..rows).map(|_| trial.random.below(classes)).collect();
+        let targets: Vec<usize> = (0..rows)
+            .map(|_| trial.random.integer_below(classes))
+            .collect();
         let as_read: Vec<i32> = targets.iter().map(|target| *target as i32).collect();
         let share = 1.0 / rows as f32;
         let (mut losses, mut gradient) = (output(rows), output(rows * classes));

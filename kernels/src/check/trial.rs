@@ -167,7 +167,9 @@ impl BufferSource for KernelTrial<'_> {
             BufferContent::Around(center) => {
                 (0..count).map(|_| random.uniform() + center).collect()
             }
-            BufferContent::Below(bound) => (0..count).map(|_| random.below(bound) as f64).collect(),
+            BufferContent::Below(bound) => (0..count)
+                .map(|_| random.integer_below(bound) as f64)
+                .collect(),
             BufferContent::Given(values) => values.to_vec(),
             BufferContent::Zeros => vec![0.0; count],
             BufferContent::Output => vec![f64::NAN; count + GUARD],

@@ -50,8 +50,8 @@ pub fn profile_all(args: &LaunchArgs) -> anyhow::Result<Exit> {
             }
             Ok(line) => entry(name, task, line, args),
             Err(lacks) => {
-                let told = json!([{"trouble": lacks.to_string(), "remedy": lacks.remedy()}]);
-                json!({"name": name, "tool": tool.name(), "state": "failed", "remedies": told})
+                let remedies = json!([{"trouble": lacks.to_string(), "remedy": lacks.remedy()}]);
+                json!({"name": name, "tool": tool.name(), "state": "failed", "remedies": remedies})
             }
         });
     }
@@ -99,23 +99,26 @@ fn entry(name: &str, task: &ProfileTask, line: &CommandLine, args: &LaunchArgs) 
     });
     let (state, remedies) = match outcome(line, task, false, !args.view.json) {
         Ok(outcome) => {
-            let told = outcome.finished.remedies.iter();
-            let told = told.map(|it| json!({"trouble": it.trouble, "remedy": it.remedy}));
+            let remedies = outcome.finished.remedies.iter();
+            let remedies = remedies.map(|it| json!({"trouble": it.trouble, "remedy": it.remedy}));
             let nothing = outcome.nothing.iter();
             let nothing =
                 nothing.map(|it| json!({"trouble": it.cause, "remedy": it.remedies.join(" ")}));
-            (state(outcome.succeeded()), told.chain(nothing).collect())
+            (
+                state(outcome.succeeded()),
+                remedies.chain(nothing).collect(),
+            )
         }
         Err(error) => {
             let is_missing = matches!(error.downcast_ref(), Some(RunError::NotInstalled { .. }));
-            let told = json!([{"trouble": format!("{error:#}"), "remedy": ""}]);
+            let remedies = json!([{"trouble": format!("{error:#}"), "remedy": ""}]);
             (
                 if is_missing {
                     "not installed"
                 } else {
                     "failed"
                 },
-                told,
+                remedies,
             )
         }
     };

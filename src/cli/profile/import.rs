@@ -18,7 +18,7 @@ use tinyllama_profile::show::parts::KernelParts;
 use tinyllama_profile::show::report::report;
 use tinyllama_profile::{NothingRecorded, export};
 use tinyllama_runs::FinishedRun;
-use tinyllama_runs::finished::EVENTS;
+use tinyllama_runs::finished::EVENTS_FILE;
 
 pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     let view = &args.view;
@@ -47,7 +47,7 @@ impl ViewArgs {
             let folders = [Some(*profile), profile.parent()];
             let streams = folders.into_iter().flatten();
             streams
-                .map(|folder| folder.join(EVENTS))
+                .map(|folder| folder.join(EVENTS_FILE))
                 .find_map(|path| FinishedRun::read(&path).ok())
         };
         let runs: Vec<FinishedRun> = profiles.iter().filter_map(beside).collect();

@@ -37,9 +37,9 @@ fn in_time(
     name: &str,
     look: impl FnOnce() -> Vec<DeviceFinding> + Send + 'static,
 ) -> Vec<DeviceFinding> {
-    let (said, heard) = mpsc::channel();
-    thread::spawn(move || said.send(look()));
-    heard.recv_timeout(TIMEOUT).unwrap_or_else(|error| {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(look()));
+    receiver.recv_timeout(TIMEOUT).unwrap_or_else(|error| {
         let (status, detail) = match error {
             RecvTimeoutError::Timeout => (FindingStatus::Hangs, no_answer()),
             RecvTimeoutError::Disconnected => (FindingStatus::Broken, "the check failed".into()),
@@ -97,7 +97,7 @@ fn adapters() -> Vec<DeviceFinding> {
     let backend = Backend::Vulkan;
     let adapters = gpu::adapters();
     if adapters.is_empty() {
-        let (said, error) = match is_compiled_in(backend) {
+        let (adapters, error) = match is_compiled_in(backend) {
             true => {
                 let detail = None;
                 (
@@ -110,7 +110,7 @@ fn adapters() -> Vec<DeviceFinding> {
                 DeviceError::NotCompiledIn { backend },
             ),
         };
-        let finding = DeviceFinding::ok("adapter", "vulkan", said);
+        let finding = DeviceFinding::ok("adapter", "vulkan", adapters);
         return vec![finding.needs(FindingStatus::Absent, error.remedy())];
     }
     adapters.into_iter().map(adapter).collect()
@@ -208,12 +208,12 @@ const BINDINGS: [&str; 11] = [
 ];
 
 /// Adds to the output of `hipconfig` that a build which asks it would fail.
-fn with_bindings(said: String) -> String {
-    let patch = said.split(['.', '-']).nth(2).unwrap_or_default();
+fn with_bindings(version: String) -> String {
+    let patch = version.split(['.', '-']).nth(2).unwrap_or_default();
     match BINDINGS.contains(&patch) {
-        true => said,
+        true => version,
         false => format!(
-            "{said}; a build with --features rocm has no bindings of that number: put .ci/hipconfig in front of PATH"
+            "{version}; a build with --features rocm has no bindings of that number: put .ci/hipconfig in front of PATH"
         ),
     }
 }
@@ -239,8 +239,10 @@ fn tool(line: &str) -> DeviceFinding {
     // The tutor looks for profilers in the folders of ROCm's packages; all other tools have to be on the PATH.
     let found = rocm::locate(name).filter(|_| name.starts_with("rocprof"));
     match first_line(&found.unwrap_or_else(|| name.into()), &args[1..]) {
-        Ok(said) if name == "hipconfig" => DeviceFinding::ok(topic, name, with_bindings(said)),
-        Ok(said) => DeviceFinding::ok(topic, name, said),
+        Ok(version) if name == "hipconfig" => {
+            DeviceFinding::ok(topic, name, with_bindings(version))
+        }
+        Ok(version) => DeviceFinding::ok(topic, name, version),
         Err(detail) if detail.is_empty() => {
             DeviceFinding::ok(topic, name, "not on PATH").needs(FindingStatus::Absent, remedy)
         }
@@ -328,8 +330,11 @@ mod tests {
         let known = "6.4.43484-0123456".to_owned();
         assert_eq!(with_bindings(known.clone()), known);
         for unknown in ["6.2.41133-0", "7.2.26015-0", "7.15.26333-0"] {
-            let said = with_bindings(unknown.into());
-            assert!(said.starts_with(unknown) && said.contains("PATH"), "{said}");
+            let version = with_bindings(unknown.into());
+            assert!(
+                version.starts_with(unknown) && version.contains("PATH"),
+                "{version}"
+            );
         }
     }
 

@@ -19,11 +19,11 @@ const LOG_LINES: usize = 12;
 /// A failure of the device or of its run-time compiler.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BackendFailure {
-    #[error("out of memory on the device ({said})")]
-    OutOfMemory { said: String },
-    #[error("the device failed{}: {said}", .kernel.as_deref().map(|name| format!(" at kernel {name}")).unwrap_or_default())]
+    #[error("out of memory on the device ({message})")]
+    OutOfMemory { message: String },
+    #[error("the device failed{}: {message}", .kernel.as_deref().map(|name| format!(" at kernel {name}")).unwrap_or_default())]
     Fault {
-        said: String,
+        message: String,
         kernel: Option<String>,
     },
     #[error("the GPU's compiler refused kernel {kernel}:\n{log}\n{kept}")]
@@ -87,15 +87,17 @@ fn read(text: &str, folder: Option<&Path>) -> Option<BackendFailure> {
     };
     if let Some(line) = text.lines().find(is_full) {
         let before = "Unknown error happened during execution: ";
-        let said = line.trim().trim_start_matches(before);
-        return Some(BackendFailure::OutOfMemory { said: said.into() });
+        let message = line.trim().trim_start_matches(before);
+        return Some(BackendFailure::OutOfMemory {
+            message: message.into(),
+        });
     }
     text.lines().find_map(|line| {
-        let (number, said) = hip_status(line)?;
+        let (number, message) = hip_status(line)?;
         Some(match number {
-            OUT_OF_MEMORY => BackendFailure::OutOfMemory { said },
+            OUT_OF_MEMORY => BackendFailure::OutOfMemory { message },
             _ => BackendFailure::Fault {
-                said,
+                message,
                 kernel: launched(line),
             },
         })
@@ -109,11 +111,11 @@ fn hip_status(line: &str) -> Option<(u32, String)> {
     let digits = after.split(|c: char| !c.is_ascii_digit()).next()?;
     let number = digits.parse().ok().filter(|_| call.starts_with("hip"))?;
     let known = HIP_ERRORS.iter().find(|(known, _)| *known == number);
-    let said = match known {
+    let message = match known {
         Some((_, name)) => format!("{call} failed: hipError{name} ({number})"),
         None => format!("{call} failed: HIP error {number}"),
     };
-    Some((number, said))
+    Some((number, message))
 }
 
 const OUT_OF_MEMORY: u32 = 2;
@@ -312,31 +314,31 @@ mod tests {
         assert_eq!(
             read(memory, None),
             Some(BackendFailure::OutOfMemory {
-                said: "hipMalloc failed: hipErrorOutOfMemory (2)".into()
+                message: "hipMalloc failed: hipErrorOutOfMemory (2)".into()
             })
         );
         let launch = "Caused by:\n  hipModuleLaunchKernel failed with status 719, launching kernel KernelId { type: \
                       tinyllama_kernels::rmsnorm::kernels::rmsnorm_forward::RmsnormForward, address_type: U32 }\nBacktrace";
-        let fault = |said: &str, kernel: Option<&str>| BackendFailure::Fault {
-            said: said.into(),
+        let fault = |message: &str, kernel: Option<&str>| BackendFailure::Fault {
+            message: message.into(),
             kernel: kernel.map(String::from),
         };
-        let said = "hipModuleLaunchKernel failed: hipErrorLaunchFailure (719)";
+        let message = "hipModuleLaunchKernel failed: hipErrorLaunchFailure (719)";
         let failure = read(launch, None).unwrap();
-        assert_eq!(failure, fault(said, Some("rmsnorm_forward")));
+        assert_eq!(failure, fault(message, Some("rmsnorm_forward")));
         let shown = failure.to_string();
         assert!(shown.contains("kernel rmsnorm_forward: "), "{shown}");
-        assert!(shown.ends_with(said), "{shown}");
+        assert!(shown.ends_with(message), "{shown}");
         let unknown = read("hipEventRecord failed with status 12345", None);
-        let said = "hipEventRecord failed: HIP error 12345";
-        assert_eq!(unknown, Some(fault(said, None)));
+        let message = "hipEventRecord failed: HIP error 12345";
+        assert_eq!(unknown, Some(fault(message, None)));
         let cubecl = "An IO error happened\nCaused by:\n  out of device memory allocating 4096 bytes\nNo backtrace";
         let cuda = r#"cuMemAlloc: DriverError(CUDA_ERROR_OUT_OF_MEMORY, "out of memory")"#;
         for full in [cubecl, cuda] {
-            let said = read(full, None);
+            let message = read(full, None);
             assert!(
-                matches!(said, Some(BackendFailure::OutOfMemory { .. })),
-                "{said:?}"
+                matches!(message, Some(BackendFailure::OutOfMemory { .. })),
+                "{message:?}"
             );
         }
         assert_eq!(read("file status 2", None), None);
@@ -352,14 +354,14 @@ mod tests {
             .context(step),
         );
         let fault = BackendFailure::Fault {
-            said: "hipStreamSynchronize failed: hipErrorLaunchFailure (719)".into(),
+            message: "hipStreamSynchronize failed: hipErrorLaunchFailure (719)".into(),
             kernel: None,
         };
         assert_eq!(lost.downcast_ref(), Some(&fault));
         assert_eq!(format!("{lost:#}"), format!("{step}: {fault}"));
-        let said = "hipMalloc failed with status 2";
-        let driver = Err::<(), _>(DriverError::Invalid(said.into()));
+        let message = "hipMalloc failed with status 2";
+        let driver = Err::<(), _>(DriverError::Invalid(message.into()));
         let kept = explain(driver.context("a step").unwrap_err());
-        assert_eq!(format!("{kept:#}"), format!("a step: {said}"));
+        assert_eq!(format!("{kept:#}"), format!("a step: {message}"));
     }
 }

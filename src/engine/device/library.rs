@@ -62,8 +62,8 @@ pub fn check(backend: Backend) -> Result<(), DeviceError> {
 fn ask(mut hipconfig: Command) -> Result<(), String> {
     let output = hipconfig.arg("-p").output();
     let output = output.map_err(|error| error.to_string())?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    match said.lines().next() {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    match errors.lines().next() {
         Some(line) => Err(format!("it writes to its error stream: {line}")),
         None if output.stdout.trim_ascii().is_empty() => Err("it names no folder".into()),
         None => Ok(()),

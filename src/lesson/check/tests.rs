@@ -4,10 +4,10 @@ use super::*;
 use tinyllama_contract::event::{Body, Event};
 use tinyllama_runs::Metric;
 
-struct Fixed(HashMap<RunName, Vec<Measurements>>);
+struct Fixed(HashMap<StepRef, Vec<Measurements>>);
 
 impl Runs for Fixed {
-    fn measurements(&self, name: &RunName) -> Vec<&Measurements> {
+    fn measurements(&self, name: &StepRef) -> Vec<&Measurements> {
         self.0.get(name).into_iter().flatten().collect()
     }
 }
@@ -42,7 +42,7 @@ fn runs(named: Vec<(&str, Measurements)>) -> Fixed {
     Fixed(
         named
             .into_iter()
-            .map(|(step, run)| (RunName::parse(step, "here"), vec![run]))
+            .map(|(step, run)| (StepRef::parse(step, "here"), vec![run]))
             .collect(),
     )
 }
@@ -80,11 +80,11 @@ fn learning(first: f64, steps: i32) -> Measurements {
 fn losses_are_compared_at_the_last_step_that_all_have() {
     struct Asked(Fixed, usize);
     impl Runs for Asked {
-        fn measurements(&self, name: &RunName) -> Vec<&Measurements> {
+        fn measurements(&self, name: &StepRef) -> Vec<&Measurements> {
             self.0.measurements(name)
         }
 
-        fn shortest(&self, _: &RunName) -> usize {
+        fn shortest(&self, _: &StepRef) -> usize {
             self.1
         }
     }
@@ -211,7 +211,7 @@ fn too_few_steps_are_no_evidence() {
 #[test]
 fn three_runs_of_each_side_are_compared_by_run() {
     let side = |ms: [f64; 3]| ms.map(|ms| noisy(ms, 0.01)).to_vec();
-    let name = |step| RunName::parse(step, "here");
+    let name = |step| StepRef::parse(step, "here");
     let fixed = Fixed(HashMap::from([
         (name("a"), side([20.0, 22.0, 21.0])),
         (name("b"), side([20.5, 21.5, 20.0])),
@@ -234,21 +234,21 @@ fn three_runs_of_each_side_are_compared_by_run() {
 }
 
 /// Runs, some of which were recorded on another machine.
-struct RecordedElsewhere(Fixed, HashMap<RunName, &'static str>);
+struct RecordedElsewhere(Fixed, HashMap<StepRef, &'static str>);
 
 impl Runs for RecordedElsewhere {
-    fn measurements(&self, name: &RunName) -> Vec<&Measurements> {
+    fn measurements(&self, name: &StepRef) -> Vec<&Measurements> {
         self.0.measurements(name)
     }
 
-    fn recorded(&self, name: &RunName) -> Option<&str> {
+    fn recorded(&self, name: &StepRef) -> Option<&str> {
         self.1.get(name).copied()
     }
 }
 
 #[test]
 fn a_recording_is_labelled_and_never_held_against_a_run_made_here() {
-    let name = |step: &str| RunName {
+    let name = |step: &str| StepRef {
         lesson: "l".into(),
         step: step.into(),
     };
@@ -295,7 +295,7 @@ fn a_recording_is_labelled_and_never_held_against_a_run_made_here() {
 
 #[test]
 fn the_first_loss_of_two_machines_is_compared_if_both_runs_are_recordings() {
-    let name = |step: &str| RunName::parse(step, "here");
+    let name = |step: &str| StepRef::parse(step, "here");
     let recorded = |of: &[(&str, &'static str)], measure: &str| {
         let both = runs(vec![("a", noisy(10.0, 0.01)), ("b", noisy(20.0, 0.01))]);
         let of = of.iter().map(|(step, origin)| (name(step), *origin));
@@ -374,7 +374,7 @@ fn on_backend(backend: &str, ms: f64) -> Measurements {
 #[test]
 fn one_run_each_decides_on_a_shared_gpu_only_what_is_far_from_the_bound() {
     let outcome = |backend: &str, ms: f64, runs_each: usize| {
-        let name = |step| RunName::parse(step, "here");
+        let name = |step| StepRef::parse(step, "here");
         let side = |ms: f64| vec![on_backend(backend, ms); runs_each];
         let fixed = Fixed([(name("a"), side(ms)), (name("b"), side(10.0))].into());
         let check = check("a.total_ms / b.total_ms", Some(0.95), Some(1.05));

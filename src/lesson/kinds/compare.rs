@@ -6,7 +6,7 @@ use tinyllama_runs::Metric;
 #[derive(Clone, Debug)]
 pub struct CompareStep {
     /// The first one is the baseline.
-    pub runs: Vec<RunName>,
+    pub runs: Vec<StepRef>,
     /// Titles of the runs' steps; their ids until the whole course is read.
     pub titles: Vec<String>,
     pub metrics: Vec<Metric>,
@@ -25,7 +25,7 @@ impl StepContent for CompareStep {
             .map(|(i, name)| reader.or_refuse(&format!("metrics/{i}"), name.parse()))
             .collect();
         let runs = step.runs.as_ref()?.iter();
-        let runs: Vec<RunName> = runs.map(|run| reader.run_name(run)).collect();
+        let runs: Vec<StepRef> = runs.map(|run| reader.run_name(run)).collect();
         Some(Self {
             titles: runs.iter().map(|run| run.step.clone()).collect(),
             runs,
@@ -45,7 +45,7 @@ impl StepContent for CompareStep {
         too_few.into_iter().chain(runs).collect()
     }
 
-    fn looks_back(&self) -> Vec<&RunName> {
+    fn looks_back(&self) -> Vec<&StepRef> {
         self.runs.iter().collect()
     }
 }

@@ -21,8 +21,8 @@ pub use self::kind::Kind;
 pub use self::step::{Golden, Step};
 use crate::step_reader::StepReader;
 use crate::{
-    Case, CommandOutputs, Expect, Job, MarkedAnswer, Quantity, Quiz, QuizAnswer, RunName,
-    StepDocument,
+    Case, CommandOutputs, Expect, Job, MarkedAnswer, Quantity, Quiz, QuizAnswer, StepDocument,
+    StepRef,
 };
 
 /// Keys of every step.
@@ -51,9 +51,9 @@ pub(crate) enum Demand<'a> {
     /// No demand: the step is wrong by itself. Path and message.
     Fault(String, String),
     /// A run of this name before the step, which stands at this path.
-    RunBefore(String, &'a RunName),
+    RunBefore(String, &'a StepRef),
     /// The output of a command before the step.
-    OutputBefore(&'a RunName),
+    OutputBefore(&'a StepRef),
     /// A run after the step that answers a prediction.
     RunAfter(&'a Quantity),
     /// A text that a learner reads after the step's own runs. Its live values exist by then.
@@ -91,7 +91,7 @@ pub(crate) trait StepContent {
     }
 
     /// Returns the steps whose runs or documents this step is about.
-    fn looks_back(&self) -> Vec<&RunName> {
+    fn looks_back(&self) -> Vec<&StepRef> {
         Vec::new()
     }
 

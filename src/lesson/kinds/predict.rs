@@ -28,7 +28,7 @@ impl StepContent for PredictStep {
         vec![Demand::RunAfter(&self.measure)]
     }
 
-    fn looks_back(&self) -> Vec<&RunName> {
+    fn looks_back(&self) -> Vec<&StepRef> {
         self.measure.runs().collect()
     }
 }

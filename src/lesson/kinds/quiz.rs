@@ -55,7 +55,7 @@ impl StepContent for Quiz {
         faults.chain(output).collect()
     }
 
-    fn looks_back(&self) -> Vec<&RunName> {
+    fn looks_back(&self) -> Vec<&StepRef> {
         self.asked_step().into_iter().collect()
     }
 
@@ -79,7 +79,7 @@ pub(super) fn choice(
     reader: &mut StepReader,
     path: String,
     choice: &ChoiceDocument,
-    of: &RunName,
+    of: &StepRef,
 ) -> Option<QuizChoice> {
     let when = choice.when.as_deref();
     let when = when.map(|when| Condition::parse(when, of)).transpose();
@@ -95,7 +95,7 @@ pub(super) fn choice(
 fn number(
     reader: &mut StepReader,
     number: &NumberDocument,
-    of: &RunName,
+    of: &StepRef,
 ) -> Option<NumberQuestion> {
     let path = "number";
     let read = number

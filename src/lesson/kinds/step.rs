@@ -2,7 +2,7 @@
 
 use super::estimate::{WORDS_PER_MINUTE, word_count};
 use super::{StepContent, StepKind};
-use crate::{Check, CommandOutputs, Expect, Hint, Job, MarkedAnswer, QuizAnswer, RunName, live};
+use crate::{Check, CommandOutputs, Expect, Hint, Job, MarkedAnswer, QuizAnswer, StepRef, live};
 
 #[derive(Clone, Debug)]
 pub struct Step {
@@ -45,7 +45,7 @@ impl Step {
     }
 
     /// Returns the steps whose runs or documents this step is about.
-    pub fn looks_back(&self) -> Vec<&RunName> {
+    pub fn looks_back(&self) -> Vec<&StepRef> {
         self.content().looks_back()
     }
 
@@ -75,7 +75,7 @@ impl Step {
     }
 
     /// Returns all runs that the step of this lesson names.
-    pub fn named_runs(&self, lesson: &str) -> Vec<RunName> {
+    pub fn named_runs(&self, lesson: &str) -> Vec<StepRef> {
         let checked = self.checks.iter().flat_map(|check| check.measure.runs());
         let looked_at = self.looks_back();
         let live = live::runs(&self.text, lesson);

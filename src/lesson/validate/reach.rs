@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::lesson::LessonCheck;
-use crate::{Course, FIXED, Quantity, RunName, Step};
+use crate::{Course, FIXED, Quantity, Step, StepRef};
 
 impl LessonCheck<'_> {
     pub fn requires(&mut self) {
@@ -31,7 +31,7 @@ impl LessonCheck<'_> {
     }
 
     /// A question about an output needs the command step before it.
-    pub fn output_before(&mut self, end: usize, of: &RunName, path: &str) {
+    pub fn output_before(&mut self, end: usize, of: &StepRef, path: &str) {
         let steps = self.lesson.steps.get(..end).unwrap_or_default();
         let here = steps.iter().filter(|step| step.id == of.step);
         let mut here = here.filter(|_| of.lesson == self.lesson.id);
@@ -70,11 +70,11 @@ impl LessonCheck<'_> {
 
     /// Returns whether a run of this name is made before the step at `end`. A lesson that could not be read counts as
     /// making it.
-    pub fn is_made(&self, run: &RunName, end: usize) -> bool {
+    pub fn is_made(&self, run: &StepRef, end: usize) -> bool {
         self.is_unread(&run.lesson) || self.is_reachable(run, end)
     }
 
-    fn is_reachable(&self, run: &RunName, end: usize) -> bool {
+    fn is_reachable(&self, run: &StepRef, end: usize) -> bool {
         let steps = if run.lesson == self.lesson.id {
             self.lesson.steps.get(..end).unwrap_or_default()
         } else if way(self.course, &self.lesson.id, &run.lesson).is_some() {
@@ -103,7 +103,7 @@ impl LessonCheck<'_> {
 }
 
 /// Returns whether `step` makes the runs of this name.
-fn is_run(step: &Step, run: &RunName) -> bool {
+fn is_run(step: &Step, run: &StepRef) -> bool {
     match run.step.strip_suffix(FIXED) {
         Some(id) => step.id == id && step.as_case().is_some(),
         None => step.id == run.step && step.is_measured(),

@@ -129,7 +129,7 @@ fn counter_values(profile: &Profile) -> Vec<Value> {
 /// Idle time of all queues by cause. Without launch calls nothing is known of the host and of launches.
 fn idle_time(profile: &Profile) -> Value {
     let idle = idle(profile);
-    let [host, launch, copy, kernel, unknown] = idle.sums();
+    let [host, launch, copy, kernel, unknown] = idle.by_cause();
     let known = |ns: i64| idle.knows_calls.then_some(ns);
     json!({
         "queues": idle.queues,

@@ -11,7 +11,7 @@ use super::FileImport;
 use super::budget::{QueryBudget, TOO_MUCH};
 use super::damage::{Damage, FileLocation};
 use super::fields::{self, Field, FieldColumns};
-use super::records::Records;
+use super::records::ProfileRowWriter;
 use super::table::normalised;
 
 /// A database. Errors name its file.
@@ -55,7 +55,7 @@ impl<'a> Database<'a> {
         &self,
         view: &str,
         reading: &mut FileImport<'_>,
-        mut add: impl FnMut(&mut Records<'_>, &DatabaseRow<'_, '_>) -> Result<(), String>,
+        mut add: impl FnMut(&mut ProfileRowWriter<'_>, &DatabaseRow<'_, '_>) -> Result<(), String>,
     ) -> Result<u64, Damage> {
         let place = |row: String| FileLocation {
             name: Some(format!("view {view}{row}")),
@@ -73,7 +73,7 @@ impl<'a> Database<'a> {
         let mut statement = self.connection.prepare(&query).map_err(sql)?;
         let mut rows = statement.query([]).map_err(sql)?;
         let process = reading.process();
-        let mut records = Records::new(reading.profile, process, reading.guids);
+        let mut records = ProfileRowWriter::new(reading.profile, process, reading.guids);
         let (mut good, mut number) = (0, 0u64);
         while let Some(row) = rows.next().map_err(sql)? {
             number += 1;

@@ -28,7 +28,7 @@ use serde::de::DeserializeOwned;
 use self::damage::DamageLog;
 pub use self::damage::{Damage, FileLocation};
 use self::formats::{FORMATS, ProfileFormat};
-use self::records::Records;
+use self::records::ProfileRowWriter;
 pub use self::sample::EMPTY;
 use self::sample::FileSample;
 use self::table::{CsvRow, CsvTable};
@@ -333,11 +333,11 @@ impl<'a> FileImport<'a> {
     /// Passes every row of the CSV file to `add`, and returns how many it accepted.
     pub fn rows(
         &mut self,
-        mut add: impl FnMut(&mut Records<'_>, &CsvRow<'_>) -> Result<(), Damage>,
+        mut add: impl FnMut(&mut ProfileRowWriter<'_>, &CsvRow<'_>) -> Result<(), Damage>,
     ) -> RowCount {
         let mut table = self.table()?;
         let process = self.process();
-        let mut records = Records::new(self.profile, process, self.guids);
+        let mut records = ProfileRowWriter::new(self.profile, process, self.guids);
         let rows = table.for_each_row(self.log, |row| add(&mut records, row))?;
         self.profile.notes.extend(table.shortened());
         Ok(rows)

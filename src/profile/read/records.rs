@@ -10,7 +10,7 @@ use crate::name;
 use serde::Deserialize;
 
 /// Adds the rows of one table to a profile.
-pub struct Records<'a> {
+pub struct ProfileRowWriter<'a> {
     pub profile: &'a mut Profile,
     /// The process that the file describes.
     pub process: ProcessId,
@@ -22,9 +22,9 @@ pub struct Records<'a> {
     variant: Option<(LaunchVariant, VariantId)>,
 }
 
-impl<'a> Records<'a> {
+impl<'a> ProfileRowWriter<'a> {
     pub fn new(profile: &'a mut Profile, process: ProcessId, guids: &'a mut RunGuids) -> Self {
-        Records {
+        ProfileRowWriter {
             profile,
             process,
             guids,

@@ -306,7 +306,7 @@ fn best(found: HashMap<Vec<NameId>, Occurrences>) -> Vec<KernelSequence> {
 
 impl IdleTime {
     /// Idle nanoseconds by cause.
-    pub fn sums(&self) -> [i64; 5] {
+    pub fn by_cause(&self) -> [i64; 5] {
         let mut sums = [0; 5];
         for gap in &self.gaps {
             sums.iter_mut()
@@ -318,12 +318,12 @@ impl IdleTime {
 
     /// Idle nanoseconds altogether. Times of a damaged file may add up to more than a number holds.
     pub fn whole(&self) -> i64 {
-        self.sums().into_iter().fold(0, i64::saturating_add)
+        self.by_cause().into_iter().fold(0, i64::saturating_add)
     }
 
     /// The sums as a sentence; `None` without a gap.
     pub fn line(&self) -> Option<String> {
-        let sums = self.sums();
+        let sums = self.by_cause();
         let parts = sums.iter().zip(CAUSES).filter(|(ns, _)| **ns > 0);
         let parts = itertools::join(
             parts.map(|(ns, cause)| format!("{} for {cause}", time(*ns as f64))),
@@ -341,7 +341,7 @@ pub fn tables(profile: &Profile) -> Vec<TextTable> {
         return Vec::new();
     }
     let short = |kernel: NameId| name::short(profile.name(kernel)).to_owned();
-    let sums = idle.sums();
+    let sums = idle.by_cause();
     let whole = idle.whole();
     let share = |part: i64, of: i64| percent(Share(part as f64 / of.max(1) as f64));
     let causes: Vec<usize> = (0..CAUSES.len()).collect();
@@ -469,7 +469,7 @@ mod tests {
         assert_eq!(us(gaps.next().unwrap().causes), [0, 0, 0, 70, 30]);
         assert_eq!(us(gaps.next().unwrap().causes), [30, 30, 0, 0, 0]);
         assert_eq!(us(gaps.next().unwrap().causes), [0, 0, 0, 4, 0]);
-        assert_eq!(us(found.sums()), [260, 50, 100, 79, 55]);
+        assert_eq!(us(found.by_cause()), [260, 50, 100, 79, 55]);
         assert_eq!((found.queues, found.span_ns), (2, 650_000 + 350_000));
     }
 
@@ -493,7 +493,7 @@ mod tests {
     fn without_the_hosts_calls_only_copies_and_kernels_are_known() {
         let kernels = [(1, "a", 1, 100, 200), (1, "b", 2, 300, 400)];
         let found = profile(&kernels, &[], &[(210, 240)]);
-        assert_eq!(idle(&found).sums(), [0, 0, 30_000, 0, 70_000]);
+        assert_eq!(idle(&found).by_cause(), [0, 0, 30_000, 0, 70_000]);
         let table = &tables(&found)[0];
         assert!(table.notes[0].contains("not reported"));
         assert_eq!(table.rows[0][1], "not reported");

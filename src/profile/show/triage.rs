@@ -29,7 +29,7 @@ pub fn triage(profile: &Profile) -> Option<Triage> {
 
 fn by_idle_time(profile: &Profile) -> Option<Triage> {
     let idle = idle(profile);
-    let sums = idle.sums().map(|ns| ns as f64);
+    let sums = idle.by_cause().map(|ns| ns as f64);
     let (whole, span) = (sums.iter().sum::<f64>(), idle.span_ns as f64);
     if span <= 0.0 {
         return None;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::document::CommandReport;
 use crate::{AnswerReport, CaseReport, CheckReport, LessonReport, StepReport};
 use tinyllama_base::same_number;
-use tinyllama_lesson::{Check, CommandOutputs, Course, Expect, Lesson, RunName, Step};
+use tinyllama_lesson::{Check, CommandOutputs, Course, Expect, Lesson, Step};
 use tinyllama_session::case::suspicions;
 use tinyllama_session::progress::progress;
 use tinyllama_session::{
@@ -185,7 +185,7 @@ fn command_report(
         command: shlex::try_join(argv).unwrap_or_default(),
         recording: run.recording.clone(),
         document: runs
-            .document(&RunName::parse(&step.id, &lesson.id))
+            .document(&StepRef::parse(&step.id, &lesson.id))
             .cloned(),
         sha256: run.sha256.clone(),
     })

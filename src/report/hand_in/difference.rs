@@ -10,17 +10,18 @@ const ROUNDING: f64 = 1e-9;
 /// Length of the longest quoted value.
 const QUOTED: usize = 60;
 
-/// Describes how `said` differs from `made`, the event that the tutor writes. `None` if they are the same up to what writing
+/// Describes how `recorded` differs from `made`, the event that the tutor writes. `None` if they are the same up to what writing
 /// and reading a decimal can change.
-pub fn difference(said: &SessionEvent, made: &SessionEvent) -> Option<String> {
-    if said == made {
+pub fn difference(recorded: &SessionEvent, made: &SessionEvent) -> Option<String> {
+    if recorded == made {
         return None;
     }
-    let [said, made] = [said, made].map(|event| serde_json::to_value(event).unwrap_or_default());
+    let [recorded, made] =
+        [recorded, made].map(|event| serde_json::to_value(event).unwrap_or_default());
     // The only key is the name of the event.
-    let [of_said, of_made] = [&said, &made].map(|event| event.as_object()?.iter().next());
-    match (of_said, of_made) {
-        (Some((a, said)), Some((b, made))) if a == b => first("", said, made),
+    let [of_recorded, of_made] = [&recorded, &made].map(|event| event.as_object()?.iter().next());
+    match (of_recorded, of_made) {
+        (Some((a, recorded)), Some((b, made))) if a == b => first("", recorded, made),
         _ => Some(format!("what was done gives {}", quoted(&made))),
     }
 }
@@ -32,17 +33,17 @@ pub fn name(event: &SessionEvent) -> String {
     name.unwrap_or("unknown event".into()).replace('_', " ")
 }
 
-fn first(path: &str, said: &Value, made: &Value) -> Option<String> {
+fn first(path: &str, recorded: &Value, made: &Value) -> Option<String> {
     let below = |name: &str| match path {
         "" => name.replace('_', " "),
         path => format!("{path}, {name}"),
     };
-    match (said, made) {
+    match (recorded, made) {
         (Value::Object(a), Value::Object(b)) => {
             let names = a
                 .keys()
                 .chain(b.keys().filter(|name| !a.contains_key(*name)));
-            let mut names = names.map(|name| first(&below(name), &said[name], &made[name]));
+            let mut names = names.map(|name| first(&below(name), &recorded[name], &made[name]));
             names.find_map(|found| found)
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
@@ -56,10 +57,10 @@ fn first(path: &str, said: &Value, made: &Value) -> Option<String> {
         {
             None
         }
-        _ if said == made => None,
+        _ if recorded == made => None,
         _ => Some(format!(
             "{path}: it says {}, and what was done gives {}",
-            quoted(said),
+            quoted(recorded),
             quoted(made)
         )),
     }

@@ -149,14 +149,16 @@ impl Rebuilt<'_> {
             return Some("the tutor writes nothing here".into());
         };
         if let (
-            SessionEvent::RunFinished { values: said, .. },
+            SessionEvent::RunFinished {
+                values: recorded, ..
+            },
             SessionEvent::RunFinished { values: made, .. },
         ) = (event, &mut first)
         {
             // The tutor measures energy next to the stream.
             for name in ENERGY {
                 made.remove(name);
-                if let Some(value) = said.get(name) {
+                if let Some(value) = recorded.get(name) {
                     made.insert(name.into(), *value);
                     let what = "Energy: the tutor measures it, and no stream has it.";
                     self.remarks.insert(what.into());

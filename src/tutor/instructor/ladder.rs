@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::instructor::{Class, ClassError};
-use tinyllama_lesson::{Check, Course, RunName, Term};
+use tinyllama_lesson::{Check, Course, StepRef, Term};
 use tinyllama_session::{RunEntry, SessionState};
 
 /// A learner's best run.
@@ -41,7 +41,7 @@ fn best(learner: &str, state: &SessionState, course: &Course) -> Option<BestRun>
     let contests = steps.filter(|(_, step)| step.as_run().is_some_and(|run| run.contest));
     let mut correct: Vec<(f64, &RunEntry)> = Vec::new();
     for (lesson, step) in contests {
-        let name = RunName::parse(&step.id, &lesson.id);
+        let name = StepRef::parse(&step.id, &lesson.id);
         let required = || step.checks.iter().filter(|check| check.required);
         let Some(progress) = state.step(&lesson.id, &step.id) else {
             continue;
@@ -67,7 +67,7 @@ fn best(learner: &str, state: &SessionState, course: &Course) -> Option<BestRun>
 }
 
 /// Returns whether a run of the contest meets a check, by the figures in the records.
-fn holds(check: &Check, contest: &RunName, run: &RunEntry, state: &SessionState) -> bool {
+fn holds(check: &Check, contest: &StepRef, run: &RunEntry, state: &SessionState) -> bool {
     let value = |term: &Term| {
         let other = || {
             let progress = state.step(&term.run.lesson, &term.run.step)?;

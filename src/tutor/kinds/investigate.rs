@@ -63,7 +63,7 @@ fn menu(case: &Case, standing: &Standing, marked: Option<&MarkedAnswer>) -> Vec<
             MenuLine {
                 text: choice.text.clone(),
                 mark: marked.map_or(Mark::None, |_| Mark::Wrong),
-                said: marked.map_or(String::new(), |it| format!("Not so. {}", it.because)),
+                comment: marked.map_or(String::new(), |it| format!("Not so. {}", it.because)),
                 does: "answer",
                 act: MenuAction::Give(Given::Answer(answer)),
             }
@@ -73,7 +73,7 @@ fn menu(case: &Case, standing: &Standing, marked: Option<&MarkedAnswer>) -> Vec<
     let line = |text, done, does, act| MenuLine {
         text,
         mark: if done { Mark::Done } else { Mark::None },
-        said: String::new(),
+        comment: String::new(),
         does,
         act,
     };

@@ -86,11 +86,11 @@ fn menu(quiz: &Quiz, choices: &[QuizChoice], context: &StepContext) -> Vec<MenuL
         };
         // Line breaks in the course's file have no meaning here.
         let because = choice.because.split_whitespace();
-        let said = correct.map(|_| itertools::join([word].into_iter().chain(because), " "));
+        let comment = correct.map(|_| itertools::join([word].into_iter().chain(because), " "));
         MenuLine {
             text: choice.text.clone(),
             mark,
-            said: said.unwrap_or_default(),
+            comment: comment.unwrap_or_default(),
             does: "answer",
             act: MenuAction::Give(Given::Answer(act)),
         }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::command::{DialogueCommand, HELP, parse};
 use super::show::{folded_for_terminal, outline};
-use super::step::{choices, parse_answer, said};
+use super::step::{choices, parse_answer, verdict_text};
 use crate::plain::{FAREWELL, markdown};
 use tinyllama_base::{plain, plain_lines};
 use tinyllama_lesson::path::WHOLE;
@@ -110,7 +110,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
     fn carry_out(&mut self, command: DialogueCommand) -> Result<NextStep, TutorError> {
         match command {
             DialogueCommand::Quit => {
-                // If something could not be stored, `with_session` has just said so.
+                // If something could not be stored, `with_session` has just verdict_text so.
                 if self.with_session(Session::finish)?.is_some() {
                     self.print(FAREWELL)?;
                 }
@@ -249,7 +249,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
             if let News::Marked(_, Some(marked)) = news {
                 answered += 1;
                 right += usize::from(marked.correct);
-                self.print(&markdown(&self.options, &said(&marked)))?;
+                self.print(&markdown(&self.options, &verdict_text(&marked)))?;
             }
         }
         self.stay_with_text(&match answered {

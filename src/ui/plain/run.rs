@@ -158,7 +158,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         control: &Control,
     ) -> anyhow::Result<(RunEnding, News)> {
         let (root, at) = (self.options.location.folder.clone(), self.at.clone());
-        let mut said = None;
+        let mut last_said = None;
         let mut silence = Silence::default();
         let ended = supervise(start, &root, control, &mut |update| {
             match update {
@@ -174,7 +174,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                         })?;
                     }
                 }
-                RunUpdate::Line(line) => self.say_line(&line, &mut said)?,
+                RunUpdate::Line(line) => self.say_line(&line, &mut last_said)?,
                 RunUpdate::Clock { silent, .. } => {
                     if let Some(text) = silence.message(silent) {
                         self.print(&text)?;
@@ -196,15 +196,15 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         Ok((ending, news))
     }
 
-    fn say_line(&mut self, line: &Line, said: &mut Option<Instant>) -> Result<(), TutorError> {
+    fn say_line(&mut self, line: &Line, last_said: &mut Option<Instant>) -> Result<(), TutorError> {
         let Line::Event(event) = line else {
             return Ok(());
         };
         if matches!(event.body, Body::Step(_)) {
-            if said.is_some_and(|said| said.elapsed() < BETWEEN_STEPS) {
+            if last_said.is_some_and(|time| time.elapsed() < BETWEEN_STEPS) {
                 return Ok(());
             }
-            *said = Some(Instant::now());
+            *last_said = Some(Instant::now());
         }
         say::event(event).map_or(Ok(()), |text| self.print(&text))
     }

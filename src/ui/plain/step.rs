@@ -127,12 +127,12 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                     } else {
                         ""
                     };
-                    let said = match &*line.said {
+                    let comment = match &*line.comment {
                         "" => String::new(),
-                        said => format!("\n{}", indented(&markdown(&self.options, said))),
+                        text => format!("\n{}", indented(&markdown(&self.options, text))),
                     };
                     let text = markdown(&self.options, &line.text);
-                    format!("{letter}) {text}{done}{said}")
+                    format!("{letter}) {text}{done}{comment}")
                 });
                 Some(itertools::join(lines, "\n"))
             }
@@ -219,7 +219,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
                 self.stay_at_document()
             }
             News::Marked(_, Some(marked)) => {
-                self.stay_with_text(&markdown(&self.options, &said(&marked)))
+                self.stay_with_text(&markdown(&self.options, &verdict_text(&marked)))
             }
             News::Marked(_, None) => {
                 self.stay_with_text("This question is about the output of a command: run it first.")
@@ -316,7 +316,7 @@ fn indented(text: &str) -> String {
 }
 
 /// The verdict on an answer with its reason, in Markdown.
-pub(super) fn said(marked: &MarkedAnswer) -> String {
+pub(super) fn verdict_text(marked: &MarkedAnswer) -> String {
     let verdict = if marked.correct { "Right." } else { "Not so." };
     format!("{verdict} {}", marked.because)
 }

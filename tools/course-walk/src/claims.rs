@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use tinyllama_lesson::placeholder::PlaceholderValue;
 use tinyllama_lesson::template::{self, TextPart};
-use tinyllama_lesson::{Quantity, RunName, Step};
+use tinyllama_lesson::{Quantity, Step, StepRef};
 use tinyllama_runs::Metric;
 
 /// Conditions of passages that may compare times of runs.
@@ -44,7 +44,7 @@ pub(crate) fn of_step(lesson: &str, step: &Step) -> Vec<String> {
 fn of_figures(lesson: &str, text: &str) -> Vec<String> {
     let mut messages = Vec::new();
     let mut line = String::new();
-    let mut shown: BTreeMap<Metric, RunName> = BTreeMap::new();
+    let mut shown: BTreeMap<Metric, StepRef> = BTreeMap::new();
     let parts = template::parse(text).unwrap_or_default();
     template::visit(&parts, &mut |part, condition| {
         let written = match part {
@@ -90,7 +90,7 @@ fn of_figures(lesson: &str, text: &str) -> Vec<String> {
 }
 
 /// Returns whether a figure compares times of two runs, alone or with those shown before, and adds it to them.
-fn compares_times(quantity: &Quantity, shown: &mut BTreeMap<Metric, RunName>) -> bool {
+fn compares_times(quantity: &Quantity, shown: &mut BTreeMap<Metric, StepRef>) -> bool {
     let metric = quantity.numerator.metric;
     if !(metric.is_per_step() || matches!(metric, Metric::SamplesPerS | Metric::TokensPerS)) {
         return false;

@@ -28,7 +28,7 @@ use std::ffi::OsString;
 
 use anyhow::{Context, Result};
 
-use tinyllama_lesson::{Course, CourseSource, FIXED, LearningPath, Lesson, RunName, Step};
+use tinyllama_lesson::{Course, CourseSource, FIXED, LearningPath, Lesson, Step, StepRef};
 use tinyllama_runs::Launcher;
 use tinyllama_session::{Session, SessionLocation};
 use walk::LessonWalker;
@@ -121,7 +121,7 @@ pub fn verify(
 /// Run steps of other lessons that these lessons name, in the order of the course.
 fn needed<'a>(course: &'a Course, lessons: &[&Lesson]) -> Vec<(&'a Lesson, &'a Step)> {
     let own = |id: &str| lessons.iter().any(|lesson| lesson.id == id);
-    let named: BTreeSet<RunName> = lessons
+    let named: BTreeSet<StepRef> = lessons
         .iter()
         .flat_map(|lesson| {
             lesson
@@ -135,7 +135,7 @@ fn needed<'a>(course: &'a Course, lessons: &[&Lesson]) -> Vec<(&'a Lesson, &'a S
         .steps()
         .filter(|(lesson, step)| {
             let is_named = |suffix: &str| {
-                named.contains(&RunName::new(&lesson.id, format!("{}{suffix}", step.id)))
+                named.contains(&StepRef::new(&lesson.id, format!("{}{suffix}", step.id)))
             };
             is_named("") || is_named(FIXED)
         })

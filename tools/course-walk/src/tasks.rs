@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::visit::Visit;
 use crate::walk::LessonWalker;
 use tinyllama_lesson::kinds::compare::CompareStep;
-use tinyllama_lesson::{CommandOutputs, Quiz, QuizAnswer, RunName, Runs, live};
+use tinyllama_lesson::{CommandOutputs, Quiz, QuizAnswer, Runs, StepRef, live};
 use tinyllama_profile::read;
 use tinyllama_runs::Statistic;
 use tinyllama_runs::recording::documents;
@@ -57,9 +57,9 @@ impl LessonWalker<'_> {
 
     /// Checks that a question about a command's document can be answered from the recorded document, too.
     fn recorded(&self, visit: &mut Visit, quiz: &Quiz) {
-        struct Recorded<'a>(&'a RunName, &'a Value);
+        struct Recorded<'a>(&'a StepRef, &'a Value);
         impl CommandOutputs for Recorded<'_> {
-            fn document(&self, name: &RunName) -> Option<&Value> {
+            fn document(&self, name: &StepRef) -> Option<&Value> {
                 (name == self.0).then_some(self.1)
             }
         }
@@ -90,7 +90,7 @@ impl LessonWalker<'_> {
             visit.problem("runs", format!("`{run}` did not run"));
         }
         for metric in metrics {
-            let reported = |run: &RunName| {
+            let reported = |run: &StepRef| {
                 let newest = measured.measurements(run).pop();
                 newest.is_some_and(|run| run.value(*metric, Statistic::Median).is_some())
             };

@@ -10,7 +10,7 @@ use super::{FormatContent, ProfileFormat};
 use crate::model::{ProcessId, Profile, ProfilerMetric, StatisticKind};
 use crate::name;
 use crate::read::fields::{Field, FieldSource};
-use crate::read::records::Records;
+use crate::read::records::ProfileRowWriter;
 use crate::read::{FileImport, ReadRefusal};
 use tinyllama_base::units::Percentage;
 
@@ -118,7 +118,7 @@ impl Workloads {
 
 /// Adds the sum of a kernel's launches.
 pub fn kernel<R: FieldSource>(
-    records: &mut Records<'_>,
+    records: &mut ProfileRowWriter<'_>,
     row: &R,
     workloads: &Workloads,
 ) -> Result<(), R::Problem> {

@@ -8,7 +8,7 @@ use crate::model::NameId;
 use crate::read::damage::Damage;
 use crate::read::durations::KernelDurations;
 use crate::read::fields::{Field, is_known};
-use crate::read::records::Records;
+use crate::read::records::ProfileRowWriter;
 use crate::read::table::CsvTable;
 use crate::read::{FileImport, RowCount};
 
@@ -46,7 +46,7 @@ pub(super) fn read(reading: &mut FileImport<'_>, has_counters: bool) -> RowCount
     let duration = duration_column(&table).filter(|_| !is_timed);
     let process = reading.process();
     let mut durations = KernelDurations::new(process);
-    let mut records = Records::new(reading.profile, process, reading.guids);
+    let mut records = ProfileRowWriter::new(reading.profile, process, reading.guids);
     let mut rounded = 0u64;
     let rows = table.for_each_row(reading.log, |row| {
         let launch = records.launch(row)?;

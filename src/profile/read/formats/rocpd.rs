@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn a_call_and_its_kernel_share_the_stack_id() {
         let profile = read("stack_ids.db");
-        assert_eq!(idle(&profile).sums(), [54_000, 27_000, 0, 4_000, 5_000]);
+        assert_eq!(idle(&profile).by_cause(), [54_000, 27_000, 0, 4_000, 5_000]);
         let overhead = launch_overhead(&profile);
         let queueing = overhead.queueing.unwrap();
         assert_eq!((queueing.count, queueing.total_ns), (4, 116_000.0));
@@ -163,7 +163,7 @@ mod tests {
         let profile = read("merged_two_ranks.db");
         let found = idle(&profile);
         assert_eq!((found.queues, found.span_ns), (2, 2 * 206_000));
-        assert_eq!(found.sums(), [108_000, 54_000, 0, 8_000, 10_000]);
+        assert_eq!(found.by_cause(), [108_000, 54_000, 0, 8_000, 10_000]);
         assert_eq!(
             launch_overhead(&profile).queueing.unwrap().total_ns,
             232_000.0
@@ -189,7 +189,7 @@ mod tests {
         for (kernel_key, call_key, key) in keys {
             let profile = from_tables(kernel_key, call_key, key);
             let found = idle(&profile);
-            assert_eq!(found.sums(), [0, 0, 0, 0, 100], "{kernel_key}");
+            assert_eq!(found.by_cause(), [0, 0, 0, 0, 100], "{kernel_key}");
             assert!(!found.knows_calls && found.pairs_nothing);
             assert_eq!(launch_overhead(&profile).queueing, None);
             let table = &idle::tables(&profile)[0];

@@ -59,7 +59,7 @@ impl EventWriter {
     }
 
     /// Reports what is waited for, once until it changes, and the expected seconds.
-    pub(super) fn phase(&mut self, message: &str, eta_s: Option<f64>) {
+    pub(super) fn report_phase(&mut self, message: &str, eta_s: Option<f64>) {
         if self.last == message {
             return;
         }

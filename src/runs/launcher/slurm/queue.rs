@@ -52,12 +52,12 @@ pub(super) fn job(id: &str) -> Result<Option<SlurmJob>, LaunchError> {
     let jobs = format!("--jobs={id}");
     let flags = ["--noheader", "--states=all", "--format=%T|%S|%r", &jobs];
     let answer = ask("squeue", flags, "")?;
-    let said = text(&answer.stderr);
+    let errors = text(&answer.stderr);
     if let Some(job) = read(&text(&answer.stdout)) {
         return Ok(Some(job));
     }
-    if !answer.status.success() && !said.to_lowercase().contains("invalid job id") {
-        return Err(LaunchError::from_slurm_message(&said));
+    if !answer.status.success() && !errors.to_lowercase().contains("invalid job id") {
+        return Err(LaunchError::from_slurm_message(&errors));
     }
     // This works only if the site keeps accounts.
     let flags = [
@@ -105,7 +105,7 @@ pub(super) fn wait_for(id: &str, events: &mut EventWriter) -> Result<(), LaunchE
             "PENDING" => format!("job {id} waits: {}", found.waiting_reason()),
             state => format!("job {id}: {}", state.to_lowercase()),
         };
-        events.phase(&message, found.seconds_left());
+        events.report_phase(&message, found.seconds_left());
         if !events.wait(pause) {
             return Ok(());
         }
@@ -175,9 +175,9 @@ pub(super) fn step(job: &str, name: &str) -> Result<Option<String>, LaunchError>
 /// Submits a script and returns the job's number.
 pub(super) fn submit(flags: &[OsString], script: &str) -> Result<String, LaunchError> {
     let answer = ask("sbatch", flags, script)?;
-    let said = text(&answer.stdout);
+    let output = text(&answer.stdout);
     // With several clusters the answer is `NUMBER;CLUSTER`.
-    let job = said.split(';').next().unwrap_or_default();
+    let job = output.split(';').next().unwrap_or_default();
     match answer.status.success() && job.parse::<u64>().is_ok() {
         true => Ok(job.to_string()),
         false => Err(LaunchError::from_slurm_message(&text(&answer.stderr))),

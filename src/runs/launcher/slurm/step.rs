@@ -137,7 +137,7 @@ impl<'a> SlurmStep<'a> {
     }
 
     fn run(&mut self, argv: &[OsString], events: &mut EventWriter) -> Result<i32, LaunchError> {
-        events.phase(&format!("starting in job {}", self.job), None);
+        events.report_phase(&format!("starting in job {}", self.job), None);
         let mut child = start(&self.command(argv))?;
         let lines = spawn_readers(&mut child);
         loop {
@@ -178,7 +178,7 @@ impl<'a> SlurmStep<'a> {
 
     fn error_line(&mut self, line: &[u8], events: &mut EventWriter) {
         if String::from_utf8_lossy(line).contains("step creation temporarily disabled") {
-            events.phase("waiting for another step of this allocation to end", None);
+            events.report_phase("waiting for another step of this allocation to end", None);
         }
         // The supervisor of this process stores these lines. If it is gone, they are lost.
         drop(Stderr.write_all(line));
@@ -212,10 +212,10 @@ impl<'a> SlurmStep<'a> {
                 .iter()
                 .any(|name| line.starts_with(name))
         };
-        let said: Vec<&str> = all.lines().filter(is_slurms).collect();
-        let said = said.join("\n");
-        let by_words = LaunchError::from_slurm_message(&said);
-        let has_run = said.contains("task 0:");
+        let messages: Vec<&str> = all.lines().filter(is_slurms).collect();
+        let messages = messages.join("\n");
+        let by_words = LaunchError::from_slurm_message(&messages);
+        let has_run = messages.contains("task 0:");
         // `srun` also ends with 0 if it lost the node.
         if !matches!(by_words, LaunchError::Other(_)) {
             return Err(by_words);

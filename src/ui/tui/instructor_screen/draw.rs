@@ -74,7 +74,7 @@ pub(super) fn draw(dashboard: &Dashboard, course: &Course, title: &str, mut pane
     let rule = theme.glyphs.horizontal.repeat(usize::from(line.width));
     pane.sub_pane(line).put([Line::styled(rule, theme.muted())]);
     pane.sub_pane(lesson).remark(&described);
-    Paragraph::new(said(dashboard, theme))
+    Paragraph::new(status_line(dashboard, theme))
         .wrap(Wrap { trim: true })
         .render(detail, pane.buffer);
     let keys = KEYS.iter().flat_map(|(key, does)| {
@@ -98,7 +98,7 @@ pub(super) fn draw(dashboard: &Dashboard, course: &Course, title: &str, mut pane
 }
 
 /// The current input, else the result of the last decision, else what is known of the selected learner.
-fn said<'a>(dashboard: &'a Dashboard, theme: &Theme) -> Line<'a> {
+fn status_line<'a>(dashboard: &'a Dashboard, theme: &Theme) -> Line<'a> {
     if let Some(entry) = &dashboard.entry {
         let text = match entry.asks_for_text() {
             true => dashboard.text.as_str(),

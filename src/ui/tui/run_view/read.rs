@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use crate::tui::{RunContext, RunView};
-use tinyllama_runs::{EVENTS, RunRecord, read_line, stderr_tail};
+use tinyllama_runs::{EVENTS_FILE, RunRecord, read_line, stderr_tail};
 use tinyllama_tutor_core::RunEnding;
 
 impl RunView {
@@ -15,7 +15,7 @@ impl RunView {
     /// The error of the file system.
     pub fn read(folder: &Path, context: RunContext) -> io::Result<(Self, RunEnding)> {
         let mut view = RunView::new(context);
-        let stream = BufReader::new(File::open(folder.join(EVENTS))?);
+        let stream = BufReader::new(File::open(folder.join(EVENTS_FILE))?);
         for line in stream.split(b'\n') {
             view.line(&read_line(&String::from_utf8_lossy(&line?)));
         }

@@ -18,7 +18,7 @@ const GAP: usize = 4;
 /// Lines of a verdict's text.
 const WORDS: usize = 2;
 
-/// Rows of the figures below. What passed is said in sentences only if they have room.
+/// Rows of the figures below. What passed is sentence in sentences only if they have room.
 const FIGURES: usize = 11;
 
 /// Most useful lines first, at most `room`. Empty while the run goes on, and if nothing was predicted or checked.
@@ -43,16 +43,16 @@ pub fn lines(state: &RunState, wide: u16, room: usize, theme: &Theme) -> Vec<Lin
     lines
 }
 
-/// A line such as `You said 300 ms; it was 539 ms: 1.8x`, with both figures in large digits if there is room.
+/// A line such as `You sentence 300 ms; it was 539 ms: 1.8x`, with both figures in large digits if there is room.
 fn guess(state: &RunState, wide: usize, large: bool, theme: &Theme) -> Option<Vec<Line<'static>>> {
     let prediction = state.context.prediction.as_ref()?;
     let value = measured(state, prediction.metric?)?;
     let unit = prediction.unit;
-    let [said, was] = [prediction.value, value].map(|value| short(&unit.show(value)));
+    let [guess, was] = [prediction.value, value].map(|value| short(&unit.show(value)));
     let far = distance(prediction.value, value, theme);
-    let sentence = format!("You said {said}; it was {was}{far}");
+    let sentence = format!("You said {guess}; it was {was}{far}");
     let sentence = Line::styled(cut(&sentence, wide, theme), theme.emphasis());
-    let [left, right] = [&said, &was].map(|text| big(text, theme));
+    let [left, right] = [&guess, &was].map(|text| big(text, theme));
     let (left_wide, right_wide) = (columns(&left), columns(&right));
     if !large || left_wide + right_wide + GAP > wide {
         return Some(vec![sentence]);
@@ -79,8 +79,8 @@ fn short(shown: &str) -> String {
 }
 
 /// A text such as `: 1.8x away`.
-fn distance(said: f64, was: f64, theme: &Theme) -> String {
-    let factor = (was / said).max(said / was);
+fn distance(guess: f64, was: f64, theme: &Theme) -> String {
+    let factor = (was / guess).max(guess / was);
     match factor {
         factor if !factor.is_finite() || factor <= 0.0 => String::new(),
         factor if factor < 1.05 => ": as good as exact".into(),
@@ -137,20 +137,20 @@ fn verdicts(state: &RunState, wide: u16, has_room: bool, theme: &Theme) -> Vec<L
         let mut line = verdict(outcome, theme);
         if outcome.verdict == Verdict::Passed {
             // A passed check needs no more than its first sentence; the step's text has all of them.
-            let said: Vec<&str> = outcome.text.split_whitespace().collect();
-            let said = said.join(" ");
-            let said = said.split(". ").next().unwrap_or_default();
-            let said = Span::raw(format!("  {said}"));
-            let columns = line.iter().map(Span::width).sum::<usize>() + said.width();
+            let sentence: Vec<&str> = outcome.text.split_whitespace().collect();
+            let sentence = sentence.join(" ");
+            let sentence = sentence.split(". ").next().unwrap_or_default();
+            let sentence = Span::raw(format!("  {sentence}"));
+            let columns = line.iter().map(Span::width).sum::<usize>() + sentence.width();
             let is_long = columns > usize::from(wide);
             if !is_long {
-                line.push(said.clone());
+                line.push(sentence.clone());
             }
             lines.push(Line::from(line));
             if is_long && has_room {
                 let indent = Span::raw("  ");
                 let (first, wide) = (vec![indent.clone()], wide.into());
-                lines.extend(hanging(first, indent, vec![said], wide));
+                lines.extend(hanging(first, indent, vec![sentence], wide));
             }
             continue;
         }

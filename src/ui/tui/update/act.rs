@@ -9,7 +9,7 @@ use crate::tui::{
     Ask, ComparePanel, ComparedRun, Confirm, Effect, Effects, HandOver, Highlighter, Message,
     Model, OpenStep, Overlay, RunPhase, SessionRequest,
 };
-use tinyllama_lesson::{RunName, Runs};
+use tinyllama_lesson::{Runs, StepRef};
 use tinyllama_session::{SessionState, StepStatus};
 use tinyllama_tutor_core::document::{Editable, Figures};
 use tinyllama_tutor_core::{Action, behavior};
@@ -128,7 +128,7 @@ pub fn rebuild_comparison(model: &mut Model) {
 }
 
 /// The command line of the last run of a step.
-fn last_command(state: &SessionState, name: &RunName) -> Vec<String> {
+fn last_command(state: &SessionState, name: &StepRef) -> Vec<String> {
     let runs = state.step(&name.lesson, &name.step).map(|step| &step.runs);
     let last = runs.and_then(|runs| state.runs.get(runs.last()?));
     last.map_or_else(Vec::new, |run| run.command.clone())

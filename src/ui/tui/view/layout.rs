@@ -29,11 +29,11 @@ pub struct Areas {
 /// command bar.
 pub fn areas(model: &Model, area: Rect) -> Areas {
     let row = |y: u16, height: u16| Rect::new(area.x, area.y + y, area.width, height);
-    let said = status::height(model, area.width);
-    let middle = row(1, area.height.saturating_sub(2 + said));
+    let status = status::height(model, area.width);
+    let middle = row(1, area.height.saturating_sub(2 + status));
     let mut areas = Areas {
         header: row(0, 1),
-        status: row(area.height.saturating_sub(1 + said), said),
+        status: row(area.height.saturating_sub(1 + status), status),
         bar: row(area.height.saturating_sub(1), 1),
         ..Areas::default()
     };

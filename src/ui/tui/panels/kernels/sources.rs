@@ -30,9 +30,9 @@ impl KernelEntry {
     pub fn about(&self) -> String {
         let module = self.files.iter().find(|file| file.name == DESCRIPTOR);
         let lines = module.map_or("", |file| &file.text).lines();
-        let said = lines.map_while(|line| line.strip_prefix("//!"));
+        let comment = lines.map_while(|line| line.strip_prefix("//!"));
         itertools::join(
-            said.map(|line| line.strip_prefix(' ').unwrap_or(line)),
+            comment.map(|line| line.strip_prefix(' ').unwrap_or(line)),
             "\n",
         )
     }

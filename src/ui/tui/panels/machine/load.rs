@@ -64,8 +64,8 @@ impl TraceRequest {
             let line = finding
                 .line
                 .map_or(String::new(), |line| format!(" (line {line})"));
-            let said = finding.message;
-            format!("The kernel does not compile{line}: {said}. Correct the file and come back.")
+            let message = finding.message;
+            format!("The kernel does not compile{line}: {message}. Correct the file and come back.")
         };
         let file = KernelFile::read(&self.path)
             .map_err(failed)?

@@ -101,7 +101,7 @@ impl StepWriter<'_> {
             Mark::Done => (theme.glyphs.check, theme.muted()),
             Mark::None => (" ", theme.text()),
         };
-        if !line.said.is_empty() {
+        if !line.comment.is_empty() {
             self.document.news = Some(from);
         }
         let mark = Span::styled(format!("{glyph} "), style);
@@ -118,14 +118,16 @@ impl StepWriter<'_> {
             self.document.lines.push(text);
             front = vec![Span::raw("     ")];
         }
-        let said = markdown::render(&line.said, width, theme, None);
-        self.document.lines.extend(said.into_iter().map(|mut line| {
-            for span in &mut line.spans {
-                span.style.fg = style.fg.or(span.style.fg);
-            }
-            line.spans.insert(0, Span::raw("     "));
-            line
-        }));
+        let comment = markdown::render(&line.comment, width, theme, None);
+        self.document
+            .lines
+            .extend(comment.into_iter().map(|mut line| {
+                for span in &mut line.spans {
+                    span.style.fg = style.fg.or(span.style.fg);
+                }
+                line.spans.insert(0, Span::raw("     "));
+                line
+            }));
         if self.is_under_cursor(place) {
             self.document.choice = Some((from, self.document.lines.len()));
         }
