@@ -1,23 +1,25 @@
 //! Reads the output of `rocminfo`, which lists the devices of a machine with ROCm.
 
-/// A GPU as rocminfo describes it. `None` where a version does not print the figure.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ListedGpu {
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A GPU of a machine. Figures are null where the source does not have them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MachineGpu {
     /// The number of its node in the driver's topology.
     pub node: Option<u32>,
-    /// `gfx942`.
-    pub arch: String,
+    /// For example gfx942.
+    pub arch: Option<String>,
     pub product: Option<String>,
     pub compute_units: Option<u32>,
     pub simds_per_compute_unit: Option<u32>,
     pub wave_size: Option<u32>,
-    pub waves_per_compute_unit: Option<u32>,
+    pub waves_per_simd: Option<u32>,
     /// Bytes of local data share in a compute unit.
-    pub lds: Option<u64>,
+    pub lds_bytes: Option<u64>,
     /// Bytes of the GPU's own memory.
-    pub memory: Option<u64>,
-    /// MHz.
-    pub clock: Option<u32>,
+    pub memory_bytes: Option<u64>,
+    pub max_clock_mhz: Option<u32>,
 }
 
 /// What rocminfo says of a machine.
@@ -26,7 +28,7 @@ pub struct RocmInfo {
     /// The version of the HSA runtime, not of ROCm.
     pub runtime: Option<String>,
     pub processors: Vec<String>,
-    pub gpus: Vec<ListedGpu>,
+    pub gpus: Vec<MachineGpu>,
 }
 
 impl RocmInfo {
@@ -50,21 +52,23 @@ impl RocmInfo {
     }
 }
 
-fn gpu(name: &str, agent: &str) -> ListedGpu {
+fn gpu(name: &str, agent: &str) -> MachineGpu {
     let number = |label| whole(field(agent, label)?);
     let small = |label| number(label).and_then(|number| u32::try_from(number).ok());
     let product = field(agent, "Marketing Name:").filter(|product| !product.is_empty());
-    ListedGpu {
+    let simds = small("SIMDs per CU:");
+    let waves = small("Max Waves Per CU:").zip(simds);
+    MachineGpu {
         node: small("Node:"),
-        arch: name.to_owned(),
+        arch: Some(name.to_owned()),
         product: product.map(str::to_owned),
         compute_units: small("Compute Unit:"),
-        simds_per_compute_unit: small("SIMDs per CU:"),
+        simds_per_compute_unit: simds,
         wave_size: small("Wavefront Size:"),
-        waves_per_compute_unit: small("Max Waves Per CU:"),
-        lds: pool(agent, "GROUP"),
-        memory: pool(agent, "GLOBAL; FLAGS: COARSE GRAINED"),
-        clock: small("Max Clock Freq. (MHz):"),
+        waves_per_simd: waves.and_then(|(waves, simds)| waves.checked_div(simds)),
+        lds_bytes: pool(agent, "GROUP"),
+        memory_bytes: pool(agent, "GLOBAL; FLAGS: COARSE GRAINED"),
+        max_clock_mhz: small("Max Clock Freq. (MHz):"),
     }
 }
 
@@ -115,17 +119,17 @@ mod tests {
         let info = RocmInfo::parse(TEXT).unwrap();
         assert_eq!(info.runtime.as_deref(), Some("1.18"));
         assert_eq!(info.processors, ["A processor"]);
-        let expected = ListedGpu {
+        let expected = MachineGpu {
             node: Some(1),
-            arch: "gfx1100".into(),
+            arch: Some("gfx1100".into()),
             product: Some("A graphics card".into()),
             compute_units: Some(96),
             simds_per_compute_unit: Some(2),
             wave_size: Some(32),
-            waves_per_compute_unit: Some(32),
-            lds: Some(64 << 10),
-            memory: Some(1 << 20),
-            clock: Some(2526),
+            waves_per_simd: Some(16),
+            lds_bytes: Some(64 << 10),
+            memory_bytes: Some(1 << 20),
+            max_clock_mhz: Some(2526),
         };
         assert_eq!(info.gpus, [expected]);
     }

@@ -12,7 +12,7 @@ use super::doctor::print_finding;
 use super::print_result::print_prose;
 use tinyllama_base::architecture;
 use tinyllama_base::kfd::{self, KfdGpu};
-use tinyllama_base::rocminfo::{ListedGpu, RocmInfo};
+use tinyllama_base::rocminfo::{MachineGpu, RocmInfo};
 use tinyllama_base::units::{human_bytes, or_not_reported};
 use tinyllama_base::untrusted;
 use tinyllama_contract::flags::UsageError;
@@ -29,22 +29,6 @@ struct MachineReport {
     runtime: Option<String>,
     processors: Vec<String>,
     gpus: Vec<MachineGpu>,
-}
-
-/// A GPU of the machine. Figures are null where the source does not have them.
-#[derive(Debug, Serialize, JsonSchema)]
-struct MachineGpu {
-    node: Option<u32>,
-    /// For example gfx942.
-    arch: Option<String>,
-    product: Option<String>,
-    compute_units: Option<u32>,
-    simds_per_compute_unit: Option<u32>,
-    wave_size: Option<u32>,
-    waves_per_simd: Option<u32>,
-    lds_bytes: Option<u64>,
-    memory_bytes: Option<u64>,
-    max_clock_mhz: Option<u32>,
 }
 
 /// Size limit for rocminfo's output. A machine with eight GPUs prints 60 KB.
@@ -74,7 +58,7 @@ fn by_rocminfo(path: &Path) -> Result<MachineReport> {
         source: "rocminfo",
         runtime: info.runtime,
         processors: info.processors,
-        gpus: info.gpus.into_iter().map(MachineGpu::from).collect(),
+        gpus: info.gpus,
     })
 }
 
@@ -93,7 +77,7 @@ fn by_driver(path: &Path) -> Result<MachineReport> {
         source: "KFD topology",
         runtime: None,
         processors: Vec::new(),
-        gpus: gpus.into_iter().map(MachineGpu::from).collect(),
+        gpus: gpus.into_iter().map(described).collect(),
     })
 }
 
@@ -113,77 +97,55 @@ fn topology(path: &Path) -> Option<PathBuf> {
         .find(|folder| folder.join("nodes").is_dir())
 }
 
-impl From<ListedGpu> for MachineGpu {
-    fn from(gpu: ListedGpu) -> Self {
-        let waves = gpu.waves_per_compute_unit.zip(gpu.simds_per_compute_unit);
-        MachineGpu {
-            node: gpu.node,
-            arch: Some(gpu.arch),
-            product: gpu.product,
-            compute_units: gpu.compute_units,
-            simds_per_compute_unit: gpu.simds_per_compute_unit,
-            wave_size: gpu.wave_size,
-            waves_per_simd: waves.and_then(|(waves, simds)| waves.checked_div(simds)),
-            lds_bytes: gpu.lds,
-            memory_bytes: gpu.memory,
-            max_clock_mhz: gpu.clock,
-        }
+fn described(gpu: KfdGpu) -> MachineGpu {
+    MachineGpu {
+        node: Some(gpu.node),
+        arch: gpu.arch,
+        product: gpu.name,
+        compute_units: Some(gpu.compute_units),
+        simds_per_compute_unit: Some(gpu.simds_per_compute_unit),
+        wave_size: Some(gpu.wave_size),
+        waves_per_simd: Some(gpu.waves_per_simd),
+        lds_bytes: Some(u64::from(gpu.lds_bytes)),
+        memory_bytes: gpu.vram,
+        max_clock_mhz: None,
     }
 }
 
-impl From<KfdGpu> for MachineGpu {
-    fn from(gpu: KfdGpu) -> Self {
-        MachineGpu {
-            node: Some(gpu.node),
-            arch: gpu.arch,
-            product: gpu.name,
-            compute_units: Some(gpu.compute_units),
-            simds_per_compute_unit: Some(gpu.simds_per_compute_unit),
-            wave_size: Some(gpu.wave_size),
-            waves_per_simd: Some(gpu.waves_per_simd),
-            lds_bytes: Some(u64::from(gpu.lds_bytes)),
-            memory_bytes: gpu.vram,
-            max_clock_mhz: None,
+fn finding(gpu: &MachineGpu) -> DeviceFinding {
+    let names = [gpu.product.as_deref(), gpu.arch.as_deref()];
+    let figure = |figure: Option<u32>| or_not_reported(figure.map(|figure| figure.to_string()));
+    let bytes = |bytes: Option<u64>| or_not_reported(bytes.map(human_bytes));
+    let detail = format!(
+        "{}; compute units {}, SIMDs in each {}, lanes of a wave {}, waves of a SIMD {}, LDS {}, memory {}",
+        itertools::join(names.iter().flatten(), ", "),
+        figure(gpu.compute_units),
+        figure(gpu.simds_per_compute_unit),
+        figure(gpu.wave_size),
+        figure(gpu.waves_per_simd),
+        bytes(gpu.lds_bytes),
+        bytes(gpu.memory_bytes),
+    );
+    let node = gpu
+        .node
+        .map_or("a GPU".to_owned(), |node| format!("node {node}"));
+    let finding = DeviceFinding::ok("GPUs of that machine", node, detail);
+    let Some(arch) = gpu.arch.as_deref() else {
+        let remedy = "Its kernel is too old to say the architecture; `rocminfo` there says it, and so do today's drivers.";
+        return finding.needs(FindingStatus::Absent, remedy);
+    };
+    let product = gpu.product.as_deref().unwrap_or("this GPU");
+    match (check_architecture(product, arch), architecture::find(arch)) {
+        (Err(error), _) => {
+            let remedy = format!("{error}. {}", error.remedy());
+            finding.needs(FindingStatus::Broken, remedy)
         }
-    }
-}
-
-impl MachineGpu {
-    fn finding(&self) -> DeviceFinding {
-        let names = [self.product.as_deref(), self.arch.as_deref()];
-        let figure = |figure: Option<u32>| or_not_reported(figure.map(|figure| figure.to_string()));
-        let bytes = |bytes: Option<u64>| or_not_reported(bytes.map(human_bytes));
-        let detail = format!(
-            "{}; compute units {}, SIMDs in each {}, lanes of a wave {}, waves of a SIMD {}, LDS {}, memory {}",
-            itertools::join(names.iter().flatten(), ", "),
-            figure(self.compute_units),
-            figure(self.simds_per_compute_unit),
-            figure(self.wave_size),
-            figure(self.waves_per_simd),
-            bytes(self.lds_bytes),
-            bytes(self.memory_bytes),
-        );
-        let node = self
-            .node
-            .map_or("a GPU".to_owned(), |node| format!("node {node}"));
-        let finding = DeviceFinding::ok("GPUs of that machine", node, detail);
-        let Some(arch) = self.arch.as_deref() else {
-            let remedy = "Its kernel is too old to say the architecture; `rocminfo` there says it, and so do today's drivers.";
-            return finding.needs(FindingStatus::Absent, remedy);
-        };
-        let product = self.product.as_deref().unwrap_or("this GPU");
-        match (check_architecture(product, arch), architecture::find(arch)) {
-            (Err(error), _) => {
-                let remedy = format!("{error}. {}", error.remedy());
-                finding.needs(FindingStatus::Broken, remedy)
-            }
-            (Ok(()), None) => {
-                let remedy =
-                    "The tutor has no figures for its registers: occupancy is not computed for it.";
-                finding.needs(FindingStatus::Broken, remedy)
-            }
-            (Ok(()), Some(_)) => finding,
+        (Ok(()), None) => {
+            let remedy =
+                "The tutor has no figures for its registers: occupancy is not computed for it.";
+            finding.needs(FindingStatus::Broken, remedy)
         }
+        (Ok(()), Some(_)) => finding,
     }
 }
 
@@ -204,5 +166,5 @@ fn print(out: &mut impl Write, path: &Path, report: &MachineReport) -> io::Resul
     report
         .gpus
         .iter()
-        .try_for_each(|gpu| print_finding(out, &gpu.finding(), &mut topic, MARKS))
+        .try_for_each(|gpu| print_finding(out, &finding(gpu), &mut topic, MARKS))
 }
