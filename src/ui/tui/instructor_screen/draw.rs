@@ -8,32 +8,13 @@ use ratatui::prelude::{Constraint, Line, Span, StatefulWidget, Style, Text, Widg
 use ratatui::widgets::{Paragraph, Row, Table, TableState, Wrap};
 use unicode_width::UnicodeWidthStr;
 
+use super::keys::HELP;
 use crate::tui::{Pane, Theme, cut, paragraph};
 use tinyllama_lesson::Course;
 use tinyllama_tutor_core::instructor::{Class, Dashboard, LearnerView};
 
 /// A smaller screen has no room for the table.
 const SMALLEST: (u16, u16) = (60, 12);
-
-/// Most useful first. Keys that do not fit are only on the help page.
-const KEYS: [(&str, &str); 16] = [
-    ("enter", "report"),
-    ("v", "present"),
-    ("tab", "figures"),
-    ("space", "mark"),
-    ("?", "help"),
-    ("q", "quit"),
-    ("m", "message"),
-    ("M", "to all"),
-    ("r", "reset step"),
-    ("l", "reset lesson"),
-    ("b", "restore"),
-    ("u", "unlock"),
-    ("s", "solve"),
-    ("p", "pin"),
-    ("/", "filter"),
-    ("o", "order"),
-];
 
 pub(super) fn title(class: &Class, dashboard: &Dashboard, pinned: Option<&str>) -> String {
     let pinned = pinned.map_or(String::new(), |lesson| format!(", pinned to {lesson}"));
@@ -77,7 +58,8 @@ pub(super) fn draw(dashboard: &Dashboard, course: &Course, title: &str, mut pane
     Paragraph::new(status_line(dashboard, theme))
         .wrap(Wrap { trim: true })
         .render(detail, pane.buffer);
-    let keys = KEYS.iter().flat_map(|(key, does)| {
+    let named = HELP.iter().filter(|(_, word, _)| !word.is_empty());
+    let keys = named.flat_map(|(key, does, _)| {
         let key = Span::styled(*key, theme.accent());
         // Non-breaking blanks keep the words of a command on one line.
         [

@@ -18,42 +18,58 @@ pub(super) enum KeyOutcome {
     Leave,
 }
 
-/// Descriptions of the keys for the help page.
-pub(super) const HELP: [(&str, &str); 19] = [
-    ("up down", "choose a learner"),
-    (
-        "left right",
-        "choose a lesson, which is described below the grid",
-    ),
-    (
-        "space",
-        "mark this learner: m, r, l, b and u act on all marked ones",
-    ),
-    ("enter", "everything known about this learner"),
+/// A key, its word in the bar, and its description on the help page.
+type KeyHelp = (&'static str, &'static str, &'static str);
+
+/// Most useful first. Keys that do not fit into the bar, or have no word for it, are only on the help page.
+pub(super) const HELP: [KeyHelp; 19] = [
+    ("enter", "report", "everything known about this learner"),
     (
         "v",
+        "present",
         "the step of this learner, or of the pinned lesson, with the answers of the class; left and right turn",
     ),
-    ("/", "list only learners or lessons with a text"),
-    ("o", "another order: help first, name, steps done, minutes"),
-    ("tab", "lessons, or figures and places"),
-    ("m", "a message to these learners"),
-    ("M", "a message to everyone"),
+    ("tab", "figures", "lessons, or figures and places"),
+    (
+        "space",
+        "mark",
+        "mark this learner: m, r, l, b and u act on all marked ones",
+    ),
+    ("?", "help", "this page"),
+    ("q", "quit", "quit; learners notice nothing"),
+    ("m", "message", "a message to these learners"),
+    ("M", "to all", "a message to everyone"),
     (
         "r",
+        "reset step",
         "reset the step these learners are at; a backup is kept",
     ),
-    ("l", "reset the lesson; a backup is kept"),
-    ("b", "undo the newest reset of these learners"),
-    ("u", "open a lesson before its time; tab completes its name"),
-    ("s", "do the step for the learner"),
+    ("l", "reset lesson", "reset the lesson; a backup is kept"),
+    ("b", "restore", "undo the newest reset of these learners"),
+    (
+        "u",
+        "unlock",
+        "open a lesson before its time; tab completes its name",
+    ),
+    ("s", "solve", "do the step for the learner"),
     (
         "p",
+        "pin",
         "ask the class to work on one lesson; tab completes its name",
     ),
-    ("?", "this page"),
-    ("esc", "leave the entry, the page, or the marks"),
-    ("q", "quit; learners notice nothing"),
+    ("/", "filter", "list only learners or lessons with a text"),
+    (
+        "o",
+        "order",
+        "another order: help first, name, steps done, minutes",
+    ),
+    ("up down", "", "choose a learner"),
+    (
+        "left right",
+        "",
+        "choose a lesson, which is described below the grid",
+    ),
+    ("esc", "", "leave the entry, the page, or the marks"),
 ];
 
 pub(super) fn on_key(dashboard: &mut Dashboard, key: KeyEvent, course: &Course) -> KeyOutcome {

@@ -222,7 +222,7 @@ impl Board<'_> {
 
     fn help(&mut self) {
         let keys = HELP
-            .map(|(key, does)| format!("| {key} | {does} |\n"))
+            .map(|(key, _, does)| format!("| {key} | {does} |\n"))
             .concat();
         let (check, skipped) = (self.theme.glyphs.check, self.theme.glyphs.skipped);
         let lessons = self.course.lessons().zip(labels(self.course));
