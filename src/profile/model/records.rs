@@ -274,7 +274,7 @@ pub struct ProfilerMetric {
 }
 
 /// Samples of the program counter at one instruction, in one state, or cycles that a thread trace found there.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InstructionSamples {
     /// `None` if the file does not say.
     pub kernel: Option<NameId>,

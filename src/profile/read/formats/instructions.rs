@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{FormatContent, ProfileFormat};
-use crate::model::{InstructionSamples, NameId, ProcessId, Profile};
+use crate::model::{InstructionSamples, ProcessId, Profile};
 use crate::read::fields::{Field, FieldSource};
 use crate::read::{FileImport, RowCount};
 
@@ -29,20 +29,9 @@ pub struct InstructionPlace<'a> {
     pub stall: &'a str,
 }
 
-/// The same by the numbers of its names, in the order of the tables.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct PlaceKey {
-    kernel: Option<NameId>,
-    code_object: Option<u64>,
-    address: Option<u64>,
-    instruction: NameId,
-    line: Option<NameId>,
-    stall: Option<NameId>,
-}
-
-/// Counts by place: samples or cycles, and executions.
+/// Counts by place: samples or cycles, and executions. The key has none of them.
 #[derive(Default)]
-pub struct InstructionCounts(BTreeMap<PlaceKey, (u64, Option<u64>)>);
+pub struct InstructionCounts(BTreeMap<InstructionSamples, (u64, Option<u64>)>);
 
 impl InstructionCounts {
     pub fn add(
@@ -57,13 +46,15 @@ impl InstructionCounts {
             "" => NOT_DECODED,
             decoded => decoded,
         };
-        let key = PlaceKey {
+        let key = InstructionSamples {
             kernel,
             code_object: place.code_object,
             address: place.address,
             instruction: profile.name_id(instruction),
             line,
             stall,
+            samples: 0,
+            executed: None,
         };
         let entry = self.0.entry(key).or_default();
         entry.0 = entry.0.saturating_add(samples);
@@ -74,14 +65,9 @@ impl InstructionCounts {
     pub fn keep(self, profile: &mut Profile) {
         let counted = self.0.into_iter();
         let counted = counted.map(|(key, (samples, executed))| InstructionSamples {
-            kernel: key.kernel,
-            code_object: key.code_object,
-            address: key.address,
-            instruction: key.instruction,
-            line: key.line,
-            stall: key.stall,
             samples,
             executed,
+            ..key
         });
         profile.instructions.extend(counted);
     }
