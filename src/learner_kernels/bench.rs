@@ -230,11 +230,11 @@ pub fn bench(
     )?;
     let mut timed = vec![];
     for (index, (what, racer, _, times)) in racers.iter().enumerate() {
-        let seconds = Series::new(times.clone())?.median() / 1e3;
         let other = rounds(times)?;
         let ratio = (index > 0)
             .then(|| ratio_in_rounds(&own, &other, Series::median, CONFIDENCE).ok())
             .flatten();
+        let seconds = Series::new(times.clone())?.median() / 1e3;
         let kernels = racer.kernels();
         let attributes = || kernels.iter().map(|kernel| kernel.attributes);
         timed.push(TimedKernel {
@@ -245,18 +245,23 @@ pub fn bench(
             of_ceiling: reached.map(|reached| {
                 (bytes / reached.bytes_per_s).max(flops / reached.flops_per_s) / seconds
             }),
-            finding: ratio.as_ref().map(|ratio| match ratio.finding(MARGIN) {
-                Difference::Faster | Difference::Slower if ratio.value.ln().abs() < SEEN => {
-                    Difference::NoDifference
-                }
-                finding => finding,
-            }),
+            finding: ratio.as_ref().map(seen_difference),
             ratio,
             registers: attributes().map(|one| one.registers).max(),
             spilled_bytes: attributes().map(|one| one.spilled_bytes).max(),
         });
     }
     Ok(BenchReport { timed, notes })
+}
+
+/// The finding of a ratio of times. A difference that two copies of one file can have is none.
+fn seen_difference(ratio: &Interval) -> Difference {
+    match ratio.finding(MARGIN) {
+        Difference::Faster | Difference::Slower if ratio.value.ln().abs() < SEEN => {
+            Difference::NoDifference
+        }
+        finding => finding,
+    }
 }
 
 /// Finds a kernel that only computes in its first launches, and later relies on what it kept or on what it finds in its

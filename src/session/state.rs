@@ -96,6 +96,48 @@ pub struct StepProgress {
 }
 
 impl StepProgress {
+    /// Applies an event that happened at this step.
+    fn apply(&mut self, event: &SessionEvent) {
+        match event {
+            SessionEvent::TimeSpent { seconds, .. } => self.seconds += seconds,
+            SessionEvent::Predicted { value, .. } => self.prediction = Some(*value),
+            SessionEvent::Checked {
+                check,
+                verdict,
+                value,
+                ..
+            } => {
+                let result = self.checks.entry(check.clone()).or_default();
+                result.verdict = *verdict;
+                result.value = *value;
+                result.missed += u32::from(*verdict == Verdict::NotYet);
+            }
+            SessionEvent::Answered { given, .. } => {
+                self.attempts += 1;
+                self.answers.push(given.clone());
+            }
+            SessionEvent::Recalled { given, .. } => self.recalled.push(given.correct),
+            SessionEvent::Suspected { suspect, .. } => {
+                self.attempts += 1;
+                self.suspicions.push(Suspicion {
+                    suspect: suspect.clone(),
+                    after_runs: self.runs.len(),
+                });
+            }
+            SessionEvent::HintShown { hint, .. } => drop(self.hints.insert(*hint)),
+            SessionEvent::Reflected { text, .. } => self.reflection = Some(text.clone()),
+            SessionEvent::StepDone { .. } => self.status = StepStatus::Done,
+            SessionEvent::StepSkipped { note, .. } => {
+                self.status = StepStatus::Skipped(note.clone());
+            }
+            SessionEvent::Solved { by, .. } => {
+                self.status = StepStatus::Done;
+                self.solved_by = Some(by.clone());
+            }
+            _ => {}
+        }
+    }
+
     /// Returns whether a run of the step succeeded.
     pub fn has_run(&self, state: &SessionState) -> bool {
         let mut runs = self.runs.iter().filter_map(|id| state.runs.get(id));
@@ -263,86 +305,15 @@ impl SessionState {
                 self.course = Some((course.clone(), course_version.clone()));
             }
             SessionEvent::StepEntered { at } => self.position = Some(at.clone()),
-            SessionEvent::TimeSpent { at, seconds } => {
-                // A negative or unknown time would falsify the sum permanently.
-                if seconds.is_finite() && *seconds > 0.0 {
-                    self.progress_mut(at).seconds += seconds;
-                }
+            // A negative or unknown time would falsify the sum permanently.
+            SessionEvent::TimeSpent { seconds, .. } if !(seconds.is_finite() && *seconds > 0.0) => {
             }
-            SessionEvent::Predicted { at, value } => {
-                self.progress_mut(at).prediction = Some(*value)
-            }
-            SessionEvent::RunStarted {
-                run,
-                at,
-                target,
-                command,
-                host,
-            } => {
-                if let Some(at) = at {
-                    let step = self.progress_mut(at);
-                    step.attempts += 1;
-                    step.runs.push(run.clone());
-                }
-                let started = RunEntry {
-                    number: self.runs.len(),
-                    target: target.clone(),
-                    command: command.clone(),
-                    host: host.clone(),
-                    at: at.clone(),
-                    started: time.into(),
-                    ..RunEntry::default()
-                };
-                // A name that leads out of the folder names no run.
-                if check_name(run).is_ok() {
-                    self.runs.insert(run.clone(), started);
-                }
-            }
-            SessionEvent::RunFinished { run, exit, values } => {
-                if let Some(run) = self.runs.get_mut(run) {
-                    run.exit = Some(*exit);
-                    run.values.clone_from(values);
-                }
-            }
-            SessionEvent::Checked {
-                at,
-                check,
-                verdict,
-                value,
-            } => {
-                let result = self
-                    .progress_mut(at)
-                    .checks
-                    .entry(check.clone())
-                    .or_default();
-                result.verdict = *verdict;
-                result.value = *value;
-                result.missed += u32::from(*verdict == Verdict::NotYet);
-            }
-            SessionEvent::Answered { at, given } => {
-                let step = self.progress_mut(at);
-                step.attempts += 1;
-                step.answers.push(given.clone());
-            }
-            SessionEvent::Recalled { at, given } => {
-                self.progress_mut(at).recalled.push(given.correct)
-            }
-            SessionEvent::Suspected { at, suspect } => {
-                let step = self.progress_mut(at);
-                let after_runs = step.runs.len();
-                step.attempts += 1;
-                step.suspicions.push(Suspicion {
-                    suspect: suspect.clone(),
-                    after_runs,
-                });
-            }
-            SessionEvent::HintShown { at, hint } => drop(self.progress_mut(at).hints.insert(*hint)),
-            SessionEvent::Reflected { at, text } => {
-                self.progress_mut(at).reflection = Some(text.clone())
-            }
-            SessionEvent::StepDone { at } => self.progress_mut(at).status = StepStatus::Done,
-            SessionEvent::StepSkipped { at, note } => {
-                self.progress_mut(at).status = StepStatus::Skipped(note.clone())
+            SessionEvent::RunStarted { .. }
+            | SessionEvent::RunFinished { .. }
+            | SessionEvent::Recorded { .. }
+            | SessionEvent::Sealed { .. } => self.apply_run(event, time),
+            SessionEvent::KernelChecked { .. } | SessionEvent::KernelTimed { .. } => {
+                self.apply_kernel(event, time)
             }
             SessionEvent::Unlocked { lesson, others, by } => {
                 let lessons = std::iter::once(lesson).chain(others);
@@ -360,54 +331,6 @@ impl SessionState {
                 });
             }
             SessionEvent::Note { text } => self.notes.push(text.clone()),
-            SessionEvent::Recorded { run, machine } => {
-                if let Some(run) = self.runs.get_mut(run) {
-                    run.recording = Some(machine.clone());
-                }
-            }
-            SessionEvent::Sealed { run, sha256 } => {
-                if let Some(run) = self.runs.get_mut(run) {
-                    run.sha256 = Some(sha256.clone());
-                }
-            }
-            SessionEvent::Solved { at, by } => {
-                let step = self.progress_mut(at);
-                step.status = StepStatus::Done;
-                step.solved_by = Some(by.clone());
-            }
-            SessionEvent::KernelChecked {
-                at,
-                exercise,
-                passed,
-                findings,
-                sha256,
-                ..
-            } => {
-                if let Some(at) = at {
-                    let step = self.progress_mut(at);
-                    step.attempts += 1;
-                    step.kernel_passed |= passed;
-                }
-                self.kernels.push(KernelAttempt {
-                    exercise: exercise.clone(),
-                    time: time.into(),
-                    sha256: sha256.clone(),
-                    did: KernelAttemptResult::Checked {
-                        passed: *passed,
-                        findings: findings.clone(),
-                    },
-                });
-            }
-            SessionEvent::KernelTimed {
-                exercise,
-                timed,
-                sha256,
-            } => self.kernels.push(KernelAttempt {
-                exercise: exercise.clone(),
-                time: time.into(),
-                sha256: sha256.clone(),
-                did: KernelAttemptResult::Timed(timed.clone()),
-            }),
             SessionEvent::Pinned { lesson, .. } => {
                 self.pinned.clone_from(lesson);
                 self.changes.push((time.into(), event.clone()));
@@ -431,7 +354,102 @@ impl SessionState {
                 }
             }
             SessionEvent::Unknown => self.unknown_events += 1,
+            SessionEvent::TimeSpent { at, .. }
+            | SessionEvent::Predicted { at, .. }
+            | SessionEvent::Checked { at, .. }
+            | SessionEvent::Answered { at, .. }
+            | SessionEvent::Recalled { at, .. }
+            | SessionEvent::Suspected { at, .. }
+            | SessionEvent::HintShown { at, .. }
+            | SessionEvent::Reflected { at, .. }
+            | SessionEvent::StepDone { at }
+            | SessionEvent::StepSkipped { at, .. }
+            | SessionEvent::Solved { at, .. } => self.progress_mut(at).apply(event),
         }
+    }
+
+    fn apply_run(&mut self, event: &SessionEvent, time: &str) {
+        if let SessionEvent::RunStarted {
+            run,
+            at,
+            target,
+            command,
+            host,
+        } = event
+        {
+            if let Some(at) = at {
+                let step = self.progress_mut(at);
+                step.attempts += 1;
+                step.runs.push(run.clone());
+            }
+            let started = RunEntry {
+                number: self.runs.len(),
+                target: target.clone(),
+                command: command.clone(),
+                host: host.clone(),
+                at: at.clone(),
+                started: time.into(),
+                ..RunEntry::default()
+            };
+            // A name that leads out of the folder names no run.
+            if check_name(run).is_ok() {
+                self.runs.insert(run.clone(), started);
+            }
+        }
+        let (SessionEvent::RunFinished { run, .. }
+        | SessionEvent::Recorded { run, .. }
+        | SessionEvent::Sealed { run, .. }) = event
+        else {
+            return;
+        };
+        let Some(entry) = self.runs.get_mut(run) else {
+            return;
+        };
+        match event {
+            SessionEvent::RunFinished { exit, values, .. } => {
+                entry.exit = Some(*exit);
+                entry.values.clone_from(values);
+            }
+            SessionEvent::Recorded { machine, .. } => entry.recording = Some(machine.clone()),
+            SessionEvent::Sealed { sha256, .. } => entry.sha256 = Some(sha256.clone()),
+            _ => {}
+        }
+    }
+
+    fn apply_kernel(&mut self, event: &SessionEvent, time: &str) {
+        let (exercise, sha256, did) = match event {
+            SessionEvent::KernelChecked {
+                at,
+                exercise,
+                passed,
+                findings,
+                sha256,
+                ..
+            } => {
+                if let Some(at) = at {
+                    let step = self.progress_mut(at);
+                    step.attempts += 1;
+                    step.kernel_passed |= passed;
+                }
+                let did = KernelAttemptResult::Checked {
+                    passed: *passed,
+                    findings: findings.clone(),
+                };
+                (exercise, sha256, did)
+            }
+            SessionEvent::KernelTimed {
+                exercise,
+                timed,
+                sha256,
+            } => (exercise, sha256, KernelAttemptResult::Timed(timed.clone())),
+            _ => return,
+        };
+        self.kernels.push(KernelAttempt {
+            exercise: exercise.clone(),
+            time: time.into(),
+            sha256: sha256.clone(),
+            did,
+        });
     }
 
     fn progress_mut(&mut self, at: &StepRef) -> &mut StepProgress {

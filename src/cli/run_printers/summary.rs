@@ -3,7 +3,7 @@
 use tinyllama_base::units::{
     Share, human_bytes, milliseconds, number_or_not, or_not_reported, percent,
 };
-use tinyllama_contract::event::{Spread, Summary};
+use tinyllama_contract::event::{RankCheck, Repeatability, Spread, Summary};
 
 pub(super) fn summary_text(summary: &Summary) -> String {
     let spread = |spread: Option<Spread>| {
@@ -44,17 +44,6 @@ pub(super) fn summary_text(summary: &Summary) -> String {
         ("loss", losses.join(" to ")),
         ("with a gradient", with_gradient),
     ];
-    let repeatability = summary.repeatability.as_ref().map(|repeat| {
-        let differ = format!(
-            "differ by up to {:.1e} in the loss and {:.1e} in a gradient",
-            repeat.loss_difference, repeat.gradient_difference
-        );
-        let found = match repeat.identical {
-            true => "agree in every bit",
-            false => &differ,
-        };
-        format!("{} repeats of a step {found}", repeat.repeats)
-    });
     let title = match summary.complete {
         true => "\nSummary",
         false => "\nSummary of the steps before the run ended",
@@ -76,25 +65,38 @@ pub(super) fn summary_text(summary: &Summary) -> String {
     if !summary.synchronized {
         lines.push(unsynchronised_text(summary));
     }
+    let repeatability = summary.repeatability.as_ref().map(repeatability_text);
     lines.extend(repeatability.map(|found| row(("repeatability", found))));
     if summary.waited_ms.is_some() || summary.rank_check.is_some() {
         lines.push(row(("waited for sums", spread(summary.waited_ms))));
     }
-    lines.extend(summary.rank_check.as_ref().map(|check| {
-        let verdict = match check.passed {
-            true => "are one GPU's",
-            false => "DIFFER FROM ONE GPU'S",
-        };
-        let worst = check.worst_parameter.as_deref().unwrap_or("none");
-        row((
-            "summed gradients",
-            format!(
-                "{verdict}: {:.1e} apart at most ({worst}), {:.0e} allowed",
-                check.gradient_difference, check.tolerance
-            ),
-        ))
-    }));
+    let sums = summary.rank_check.as_ref().map(rank_check_text);
+    lines.extend(sums.map(|found| row(("summed gradients", found))));
     lines.join("\n")
+}
+
+fn repeatability_text(repeat: &Repeatability) -> String {
+    let differ = format!(
+        "differ by up to {:.1e} in the loss and {:.1e} in a gradient",
+        repeat.loss_difference, repeat.gradient_difference
+    );
+    let found = match repeat.identical {
+        true => "agree in every bit",
+        false => &differ,
+    };
+    format!("{} repeats of a step {found}", repeat.repeats)
+}
+
+fn rank_check_text(check: &RankCheck) -> String {
+    let verdict = match check.passed {
+        true => "are one GPU's",
+        false => "DIFFER FROM ONE GPU'S",
+    };
+    let worst = check.worst_parameter.as_deref().unwrap_or("none");
+    format!(
+        "{verdict}: {:.1e} apart at most ({worst}), {:.0e} allowed",
+        check.gradient_difference, check.tolerance
+    )
 }
 
 /// A remark about a phase that is fast in some steps and slow in others.

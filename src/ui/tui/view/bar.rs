@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 
 use crate::tui::update::primary::{Primary, primary};
 use crate::tui::update::scroll::is_searching;
-use crate::tui::{Area, FocusedScreen, Model, Overlay, Pane, Panel, RunPhase};
+use crate::tui::{Area, FocusedScreen, Model, OpenStep, Overlay, Pane, Panel, RunPhase};
 use tinyllama_tutor_core::document::{Figures, PrimaryAction};
 use tinyllama_tutor_core::{Action, PanelAction, behavior};
 
@@ -128,39 +128,7 @@ fn step(list: &mut BarEntries) {
     let is_kernel = behavior.figures() == Some(Figures::Kernel);
     let actions = behavior.actions();
     if model.has_panel_open() {
-        let panel = model.step_panel();
-        let selects = panel.is_some_and(|panel| {
-            let mut commands = panel.commands().into_iter();
-            commands.any(|(action, _)| action == PanelAction::Select)
-        });
-        let primary = primary(model, &here).filter(|_| !is_alive && !selects);
-        let is_next = matches!(primary, Some(Primary::Next));
-        let opens = |primary: &Primary| is_kernel && !matches!(primary, Primary::Next);
-        if let Some(primary) = primary.filter(|primary| !opens(primary)) {
-            list.add(Area::Step, Action::Act, primary.label());
-        }
-        if is_kernel {
-            list.add(Area::Step, Action::Edit, "edit");
-            list.add(Area::Step, Action::Hint, "hint");
-        }
-        list.add(Area::Panel, Action::Close, "text");
-        match is_alive {
-            true => list.add(Area::Step, Action::Stop, "stop"),
-            false if run.is_some() => list.add(Area::Step, Action::Again, "run again"),
-            false => {}
-        }
-        if let Some(panel) = panel {
-            list.panel(panel);
-        }
-        let of_kernel = actions.iter().filter(|(action, _)| *action != Action::Edit);
-        for (action, does) in of_kernel.filter(|_| is_kernel) {
-            list.add(Area::Step, *action, does);
-        }
-        // Where Enter goes on, it is named above.
-        if !is_alive && !is_next {
-            list.usual(Area::Step, &[Action::Next]);
-        }
-        return;
+        return beside_panel(list, &here, is_alive, is_kernel);
     }
     if is_searching(model) {
         list.1.push(("n/N".into(), "matches"));
@@ -215,4 +183,44 @@ fn step(list: &mut BarEntries) {
         add(list, Action::Next, "next");
     }
     add(list, Action::Previous, "back");
+}
+
+/// The actions of a step next to its panel.
+fn beside_panel(list: &mut BarEntries, here: &OpenStep, is_alive: bool, is_kernel: bool) {
+    let model = list.0;
+    let panel = model.step_panel();
+    let selects = panel.is_some_and(|panel| {
+        let mut commands = panel.commands().into_iter();
+        commands.any(|(action, _)| action == PanelAction::Select)
+    });
+    let primary = primary(model, here).filter(|_| !is_alive && !selects);
+    let is_next = matches!(primary, Some(Primary::Next));
+    let opens = |primary: &Primary| is_kernel && !matches!(primary, Primary::Next);
+    if let Some(primary) = primary.filter(|primary| !opens(primary)) {
+        list.add(Area::Step, Action::Act, primary.label());
+    }
+    if is_kernel {
+        list.add(Area::Step, Action::Edit, "edit");
+        list.add(Area::Step, Action::Hint, "hint");
+    }
+    list.add(Area::Panel, Action::Close, "text");
+    match is_alive {
+        true => list.add(Area::Step, Action::Stop, "stop"),
+        false if model.run_at(&here.at).is_some() => {
+            list.add(Area::Step, Action::Again, "run again")
+        }
+        false => {}
+    }
+    if let Some(panel) = panel {
+        list.panel(panel);
+    }
+    let actions = behavior(here.step).actions();
+    let of_kernel = actions.iter().filter(|(action, _)| *action != Action::Edit);
+    for (action, does) in of_kernel.filter(|_| is_kernel) {
+        list.add(Area::Step, *action, does);
+    }
+    // Where Enter goes on, it is named above.
+    if !is_alive && !is_next {
+        list.usual(Area::Step, &[Action::Next]);
+    }
 }

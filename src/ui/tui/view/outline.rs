@@ -3,7 +3,8 @@
 use ratatui::text::{Line, Span};
 
 use crate::tui::{FocusedScreen, Model, OutlineRow, Pane, both_ends, first_shown, hanging};
-use tinyllama_session::StepStatus;
+use tinyllama_lesson::Lesson;
+use tinyllama_session::{LessonProgress, StepStatus};
 use tinyllama_tutor_core::say;
 
 /// From this width on, levels and the requirements of a lesson have room.
@@ -131,55 +132,7 @@ fn text(model: &Model, row: &OutlineRow, is_wide: bool) -> RowText {
             progress,
             missing,
             is_on_path,
-        } => {
-            let minutes = lesson.minutes;
-            let is_locked = !missing.is_empty();
-            let (glyph, style) = match () {
-                () if is_locked && *is_on_path => (glyphs.locked, theme.muted()),
-                () if progress.is_finished() => (glyphs.check, theme.good()),
-                () if progress.finished > 0 => (glyphs.here, theme.accent()),
-                () => (" ", theme.text()),
-            };
-            let title_style = if is_locked || !is_on_path {
-                theme.muted()
-            } else {
-                theme.text()
-            };
-            let is_pinned = model.state.pinned.as_ref() == Some(&lesson.id);
-            let pin = if is_pinned { glyphs.arrow } else { "" };
-            let mut remarks = Vec::new();
-            if is_wide && is_pinned {
-                remarks.push(Span::styled("   your class is here", theme.accent()));
-            }
-            if is_wide && is_locked && *is_on_path {
-                let needs = say::requires(&model.course, missing);
-                remarks.push(Span::styled(format!("   {needs}"), theme.muted()));
-            }
-            if is_wide && progress.finished > 0 && !progress.is_finished() {
-                let steps = format!("   {} of {} steps", progress.finished, progress.count);
-                remarks.push(Span::styled(steps, theme.muted()));
-            }
-            let right = match is_wide {
-                _ if !is_on_path && is_wide => "not on your path".into(),
-                _ if !is_on_path => "-".into(),
-                true => format!(
-                    "{}   {}",
-                    lesson.level.name(),
-                    say::minutes(progress, minutes)
-                ),
-                false if is_locked => "later".into(),
-                false => format!("{}/{minutes} min", say::whole_minutes(progress.minutes)),
-            };
-            RowText {
-                lead: vec![
-                    Span::styled(format!("{pin:<2}"), theme.accent()),
-                    Span::styled(format!("{glyph} "), style),
-                ],
-                remarks,
-                without_remark: (is_locked && *is_on_path).then_some("later"),
-                ..RowText::new(Span::styled(lesson.title.clone(), title_style), right)
-            }
-        }
+        } => lesson_text(model, (lesson, progress), missing, *is_on_path, is_wide),
         OutlineRow::Step {
             title,
             status,
@@ -216,5 +169,63 @@ fn text(model: &Model, row: &OutlineRow, is_wide: bool) -> RowText {
                 ..RowText::new(Span::styled(planned.title.clone(), theme.muted()), right)
             }
         }
+    }
+}
+
+fn lesson_text(
+    model: &Model,
+    (lesson, progress): (&Lesson, &LessonProgress),
+    missing: &[String],
+    is_on_path: bool,
+    is_wide: bool,
+) -> RowText {
+    let theme = &model.theme;
+    let glyphs = &theme.glyphs;
+    let minutes = lesson.minutes;
+    let is_locked = !missing.is_empty();
+    let (glyph, style) = match () {
+        () if is_locked && is_on_path => (glyphs.locked, theme.muted()),
+        () if progress.is_finished() => (glyphs.check, theme.good()),
+        () if progress.finished > 0 => (glyphs.here, theme.accent()),
+        () => (" ", theme.text()),
+    };
+    let title_style = if is_locked || !is_on_path {
+        theme.muted()
+    } else {
+        theme.text()
+    };
+    let is_pinned = model.state.pinned.as_ref() == Some(&lesson.id);
+    let pin = if is_pinned { glyphs.arrow } else { "" };
+    let mut remarks = Vec::new();
+    if is_wide && is_pinned {
+        remarks.push(Span::styled("   your class is here", theme.accent()));
+    }
+    if is_wide && is_locked && is_on_path {
+        let needs = say::requires(&model.course, missing);
+        remarks.push(Span::styled(format!("   {needs}"), theme.muted()));
+    }
+    if is_wide && progress.finished > 0 && !progress.is_finished() {
+        let steps = format!("   {} of {} steps", progress.finished, progress.count);
+        remarks.push(Span::styled(steps, theme.muted()));
+    }
+    let right = match is_wide {
+        _ if !is_on_path && is_wide => "not on your path".into(),
+        _ if !is_on_path => "-".into(),
+        true => format!(
+            "{}   {}",
+            lesson.level.name(),
+            say::minutes(progress, minutes)
+        ),
+        false if is_locked => "later".into(),
+        false => format!("{}/{minutes} min", say::whole_minutes(progress.minutes)),
+    };
+    RowText {
+        lead: vec![
+            Span::styled(format!("{pin:<2}"), theme.accent()),
+            Span::styled(format!("{glyph} "), style),
+        ],
+        remarks,
+        without_remark: (is_locked && is_on_path).then_some("later"),
+        ..RowText::new(Span::styled(lesson.title.clone(), title_style), right)
     }
 }

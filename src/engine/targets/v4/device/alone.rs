@@ -58,34 +58,7 @@ pub fn time_alone(
             .collect()
     };
     if exercise == "attention" {
-        (config.heads, config.kv_heads) = (size("heads"), size("heads"));
-        config.hidden = config.heads * size("head_dim");
-        config.sequence_length = size("sequence");
-        let cores = MatrixCores::choose(&config, precision, properties);
-        let block = shape::attention_blocks(&config, precision, properties, cores)?.forward;
-        let teams = shape::norm_teams(&config, properties).max(1);
-        let [shared, _] = block.shared(&config, precision);
-        let tiles = config.sequence_length.div_ceil(block.tile);
-        let launch = LaunchSettings::new(
-            [number(tiles), number(config.heads), 1],
-            [number(block.threads()), 1, 1],
-        );
-        return Some(IsolatedKernels {
-            source: source(&config, precision, block, teams, false),
-            entry: "attention",
-            launch: launch.with_shared(number(shared)),
-            arguments: vec![
-                ArgumentSource::Array(distinct_values(3 * config.tokens() * config.hidden)),
-                ArgumentSource::Array(rotary_table(&config)),
-                ArgumentSource::Array(distinct_values(2 * config.tokens() * config.hidden)),
-                ArgumentSource::Named("out"),
-                ArgumentSource::Array(distinct_values(config.tokens() * config.heads)),
-                ArgumentSource::Named("scale"),
-            ],
-            remark: Some(
-                "v4's attention also rotates queries and keys, and keeps what its gradient needs; its rows hold all heads",
-            ),
-        });
+        return attention(config, size, properties);
     }
     let rows = size("rows");
     let (entry, launch, arguments) = match exercise {
@@ -140,5 +113,41 @@ pub fn time_alone(
         launch,
         arguments,
         remark: None,
+    })
+}
+
+fn attention(
+    mut config: ModelConfig,
+    size: &dyn Fn(&str) -> usize,
+    properties: &Properties,
+) -> Option<IsolatedKernels> {
+    let precision = GemmPrecision::F32;
+    (config.heads, config.kv_heads) = (size("heads"), size("heads"));
+    config.hidden = config.heads * size("head_dim");
+    config.sequence_length = size("sequence");
+    let cores = MatrixCores::choose(&config, precision, properties);
+    let block = shape::attention_blocks(&config, precision, properties, cores)?.forward;
+    let teams = shape::norm_teams(&config, properties).max(1);
+    let [shared, _] = block.shared(&config, precision);
+    let tiles = config.sequence_length.div_ceil(block.tile);
+    let launch = LaunchSettings::new(
+        [number(tiles), number(config.heads), 1],
+        [number(block.threads()), 1, 1],
+    );
+    Some(IsolatedKernels {
+        source: source(&config, precision, block, teams, false),
+        entry: "attention",
+        launch: launch.with_shared(number(shared)),
+        arguments: vec![
+            ArgumentSource::Array(distinct_values(3 * config.tokens() * config.hidden)),
+            ArgumentSource::Array(rotary_table(&config)),
+            ArgumentSource::Array(distinct_values(2 * config.tokens() * config.hidden)),
+            ArgumentSource::Named("out"),
+            ArgumentSource::Array(distinct_values(config.tokens() * config.heads)),
+            ArgumentSource::Named("scale"),
+        ],
+        remark: Some(
+            "v4's attention also rotates queries and keys, and keeps what its gradient needs; its rows hold all heads",
+        ),
     })
 }

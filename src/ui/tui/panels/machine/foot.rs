@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use ratatui::prelude::{Line, Span, Style};
 use tinyllama_machine::{
-    EXEC, Instruction, Kind, M0, Operand, Record, Space, UNWRITTEN, VCC, Wave, bank_rivals,
+    AccessFigures, EXEC, Instruction, Kind, M0, Operand, Record, Space, UNWRITTEN, VCC, Wave,
+    bank_rivals,
 };
 
 use super::{MachinePanel, NO_TIME, lanes};
@@ -73,47 +74,10 @@ impl MachinePanel {
         foot
     }
 
-    /// Describes the access or the wait in one line.
+    /// Describes the access, the exchange or the wait in one line.
     fn effect(&self, instruction: &Instruction, record: &Record) -> String {
-        let program = &self.trace.program;
-        if let Some(access) = record.access {
-            let of_lane = record
-                .elements
-                .iter()
-                .find(|one| usize::from(one.0) == self.lane);
-            let address = |at: u64| self.address(access.space, at);
-            let lane = match of_lane {
-                Some((_, at, _)) => format!("; lane {}: {}", self.lane, address(*at)),
-                None => format!("; lane {}: none", self.lane),
-            };
-            let bytes = access.bytes;
-            return match access.space {
-                Space::Lds if access.unwritten_error != 0 => {
-                    let lanes = access.unwritten_error.count_ones() as usize;
-                    format!(
-                        "{} read LDS that no wave wrote{lane}",
-                        plural(lanes, "lane")
-                    )
-                }
-                Space::Lds => format!(
-                    "LDS: {}, {} without conflicts{lane}{}",
-                    plural(access.passes as usize, "pass"),
-                    access.least_passes,
-                    self.bank(record)
-                ),
-                Space::Scratch => format!("private memory: {bytes} bytes{lane}"),
-                Space::Scalar => format!(
-                    "scalar load: {bytes} bytes from {}",
-                    address(record.elements[0].1)
-                ),
-                Space::Global => {
-                    let lines = plural(access.lines_128 as usize, "cache line");
-                    format!(
-                        "{bytes} bytes, {lines} of 128 ({} of 64){lane}",
-                        access.lines_64
-                    )
-                }
-            };
+        if let Some(access) = &record.access {
+            return self.access(record, access);
         }
         if let Some(part) = instruction.matrix_part(self.lane) {
             let (side, depth) = (part.side, ranges(&part.depth));
@@ -140,21 +104,60 @@ impl MachinePanel {
                 plural(all, "lane")
             );
         }
-        if instruction.name.starts_with("s_waitcnt") {
-            let of = |pc: &u32| {
-                let waited = &program.instructions[*pc as usize];
-                format!("{} ({})", waited.name, program.place(waited.location))
-            };
-            let waited = record.waited.iter().map(of).collect::<Vec<_>>();
-            return match waited.is_empty() {
-                true => "waits for nothing: all of it has arrived before".into(),
-                false => format!("waits for {}", waited.join(", ")),
-            };
+        match &*instruction.name {
+            name if name.starts_with("s_waitcnt") => self.waits(record),
+            "s_barrier" => self.meeting(),
+            _ => String::new(),
         }
-        if instruction.name == "s_barrier" {
-            return self.meeting();
+    }
+
+    fn access(&self, record: &Record, access: &AccessFigures) -> String {
+        let is_own = |one: &&(u8, u64, u8)| usize::from(one.0) == self.lane;
+        let address = |at: u64| self.address(access.space, at);
+        let lane = match record.elements.iter().find(is_own) {
+            Some((_, at, _)) => format!("; lane {}: {}", self.lane, address(*at)),
+            None => format!("; lane {}: none", self.lane),
+        };
+        let bytes = access.bytes;
+        match access.space {
+            Space::Lds if access.unwritten_error != 0 => {
+                let lanes = access.unwritten_error.count_ones() as usize;
+                format!(
+                    "{} read LDS that no wave wrote{lane}",
+                    plural(lanes, "lane")
+                )
+            }
+            Space::Lds => format!(
+                "LDS: {}, {} without conflicts{lane}{}",
+                plural(access.passes as usize, "pass"),
+                access.least_passes,
+                self.bank(record)
+            ),
+            Space::Scratch => format!("private memory: {bytes} bytes{lane}"),
+            Space::Scalar => format!(
+                "scalar load: {bytes} bytes from {}",
+                address(record.elements[0].1)
+            ),
+            Space::Global => {
+                let lines = plural(access.lines_128 as usize, "cache line");
+                format!(
+                    "{bytes} bytes, {lines} of 128 ({} of 64){lane}",
+                    access.lines_64
+                )
+            }
         }
-        String::new()
+    }
+
+    fn waits(&self, record: &Record) -> String {
+        let program = &self.trace.program;
+        let of = |pc: &u32| {
+            let waited = &program.instructions[*pc as usize];
+            format!("{} ({})", waited.name, program.place(waited.location))
+        };
+        match itertools::join(record.waited.iter().map(of), ", ") {
+            waited if waited.is_empty() => "waits for nothing: all of it has arrived before".into(),
+            waited => format!("waits for {waited}"),
+        }
     }
 
     /// The bank of the lane's word, and the lanes that want other words of it.
