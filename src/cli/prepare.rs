@@ -166,7 +166,7 @@ fn compile_one(
     spec: &RunSpec,
     launcher: &Launcher,
     wishes: &SharedWishes,
-    hear: &mut dyn FnMut(&Hello) -> Result<()>,
+    on_hello: &mut dyn FnMut(&Hello) -> Result<()>,
 ) -> Result<Option<bool>> {
     loop {
         let control = Control::default();
@@ -190,7 +190,7 @@ fn compile_one(
                 if let RunUpdate::Line(Line::Event(event)) = update
                     && let Body::Hello(hello) = event.body
                 {
-                    hear(&hello)?;
+                    on_hello(&hello)?;
                 }
                 Ok(())
             },

@@ -135,14 +135,14 @@ mod tests {
             "add<1>(int)",
             "add<1>(float)",
         ];
-        let update = [
+        let shortest = [
             "norm",
             "mul<(type)2, true>",
             "mul<(type)8, true>",
             "add<1>(int)",
             "add<1>(float)",
         ];
-        assert_eq!(distinct_names(&names), update);
+        assert_eq!(distinct_names(&names), shortest);
     }
 
     #[test]

@@ -122,7 +122,7 @@ pub fn told_already(path: &Path, taken: &[FileRead]) -> Option<String> {
     let run = run_of(path);
     let plain = unpacked(path);
     let form = form_of_counters(path);
-    let tells_the_same = |one: &&FileRead| {
+    let is_repeated = |one: &&FileRead| {
         let is_fuller = || {
             let other = form_of_counters(&one.path);
             one.format.content == FormatContent::Counters
@@ -132,9 +132,9 @@ pub fn told_already(path: &Path, taken: &[FileRead]) -> Option<String> {
             || unpacked(&one.path) == plain
             || one.path.parent() == path.parent() && is_fuller()
     };
-    let update = taken.iter().find(tells_the_same)?;
-    let update = update.path.file_name().unwrap_or_default();
-    Some(format!("tells what {} told", update.to_string_lossy()))
+    let other = taken.iter().find(is_repeated)?;
+    let other = other.path.file_name().unwrap_or_default();
+    Some(format!("tells what {} told", other.to_string_lossy()))
 }
 
 /// Finds the process of a file by its name, its folder and its replay.

@@ -37,16 +37,16 @@ cap_perfmon ~ perf_event_paranoid ~ could not be locked for profiling | harmless
 pub fn remedies(output: &str, ending: &ProfilerEnding) -> Vec<Remedy> {
     let output = format!("{}\n{ending}", output.to_lowercase());
     let succeeded = *ending == ProfilerEnding::Success;
-    let update = KNOWN.lines().filter_map(|line| {
+    let found = KNOWN.lines().filter_map(|line| {
         let [texts, kind, trouble, remedy] =
             line.split(" | ").collect::<Vec<_>>().try_into().ok()?;
         let harmless = kind == "harmless";
-        let is_told = texts.split(" ~ ").any(|text| output.contains(text));
-        (is_told && (harmless || !succeeded)).then_some(Remedy {
+        let is_printed = texts.split(" ~ ").any(|text| output.contains(text));
+        (is_printed && (harmless || !succeeded)).then_some(Remedy {
             trouble,
             remedy,
             harmless,
         })
     });
-    update.collect()
+    found.collect()
 }

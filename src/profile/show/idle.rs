@@ -97,12 +97,12 @@ impl Intervals {
         Self(merged)
     }
 
-    fn with(&self, other: &Self) -> Self {
+    fn union(&self, other: &Self) -> Self {
         Self::new([self.0.as_slice(), &other.0].concat())
     }
 
     /// Nanoseconds of `start` to `end` that lie within.
-    fn within(&self, start: i64, end: i64) -> i64 {
+    fn overlap(&self, start: i64, end: i64) -> i64 {
         let first = self.0.partition_point(|time| time.end <= start);
         let inside = self.0[first..].iter().take_while(|time| time.start < end);
         inside
@@ -181,8 +181,8 @@ fn device(profile: &Profile, at: (ProcessId, Option<u64>), kernels: Vec<TimeSpan
     });
     let waits = Intervals::new(waits.map(|call| call.time).collect());
     Device {
-        busy: copies.with(&Intervals::new(kernels)),
-        copies_or_waits: copies.with(&waits),
+        busy: copies.union(&Intervals::new(kernels)),
+        copies_or_waits: copies.union(&waits),
         copies,
         waits,
     }
@@ -222,10 +222,10 @@ fn causes(gap: TimeSpan, call: Option<TimeSpan>, device: &Device) -> [i64; 5] {
     let returned = within(call.map(|call| call.end));
     // A host that copies, or waits while a copy runs, cannot launch because of the copy.
     let waits_alone =
-        device.copies_or_waits.within(start, called) - device.copies.within(start, called);
-    let held = device.waits.within(start, called) - waits_alone;
-    let copy = device.copies.within(returned, end);
-    let kernel = device.busy.within(returned, end) - copy;
+        device.copies_or_waits.overlap(start, called) - device.copies.overlap(start, called);
+    let held = device.waits.overlap(start, called) - waits_alone;
+    let copy = device.copies.overlap(returned, end);
+    let kernel = device.busy.overlap(returned, end) - copy;
     let rest = end - returned - copy - kernel;
     let starting = call.map_or(0, |_| rest.min(START));
     let (launch, after_kernel) = match returned > start {

@@ -54,8 +54,8 @@ fn read(reading: &mut FileImport<'_>) -> RowCount {
             Err(problem) => reading.damaged_line(number, None, problem)?,
         }
     }
-    let update = tables.into_iter().find(|rows| !rows.is_empty());
-    let mut rows = update.unwrap_or_default();
+    let first = tables.into_iter().find(|rows| !rows.is_empty());
+    let mut rows = first.unwrap_or_default();
     // Without captions, tables of single domains repeat rows of the overall one.
     let mut seen = HashSet::new();
     rows.retain(|row| seen.insert((row.kind, row.name)));
