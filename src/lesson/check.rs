@@ -1,6 +1,7 @@
 //! Checks: a bound on the measurements of runs, and the verdict.
 
 use super::document::CheckDocument;
+use super::partner::WithRecordedPartner;
 use super::step_reader::StepReader;
 use crate::{FIXED, Quantity, StepRef, Term};
 use tinyllama_base::statistics::interval_of_median;
@@ -157,6 +158,8 @@ impl Check {
     }
 
     pub fn evaluate(&self, runs: &dyn Runs) -> CheckOutcome {
+        let with_partner = WithRecordedPartner::find(&self.measure, runs);
+        let runs = with_partner.as_ref().map_or(runs, |it| it as &dyn Runs);
         if self.on_gpu && self.measure.runs().any(|run| on_cpu(run, runs)) {
             // Stays not evaluated, because a CPU cannot show the effect.
             return CheckOutcome::default();
@@ -311,6 +314,8 @@ fn on_one_machine(quantity: &Quantity, runs: &dyn Runs) -> Result<(), Undecided>
 
 /// The value of `quantity` in the newest runs, without regard to spread.
 pub fn exact(quantity: &Quantity, runs: &dyn Runs) -> Result<f64, Undecided> {
+    let with_partner = WithRecordedPartner::find(quantity, runs);
+    let runs = with_partner.as_ref().map_or(runs, |it| it as &dyn Runs);
     comparable(quantity, runs)?;
     let numerator = newest(&quantity.numerator, runs)?;
     let value = match &quantity.denominator {

@@ -32,6 +32,7 @@ pub mod live;
 mod load;
 mod locate;
 pub mod output_view;
+mod partner;
 pub mod path;
 pub mod placeholder;
 pub mod problem;

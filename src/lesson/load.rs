@@ -81,32 +81,57 @@ fn read(
     Some(course)
 }
 
-/// Names the runs of checks and predictions by the titles of their steps.
+/// A step as the measures of other steps need it.
+struct NamedStep {
+    index: usize,
+    title: String,
+    recording: Option<String>,
+}
+
+/// Names the runs of checks and predictions by the titles of their steps, and the recordings of earlier steps.
 fn name_runs(lessons: &mut BTreeMap<String, Lesson>) {
     let steps = lessons.values().flat_map(|lesson| {
-        let steps = lesson.steps.iter();
-        steps.map(|step| (StepRef::new(&lesson.id, &step.id), step.title.clone()))
+        let steps = lesson.steps.iter().enumerate();
+        steps.map(|(index, step)| {
+            let named = NamedStep {
+                index,
+                title: step.title.clone(),
+                recording: step.recording.clone(),
+            };
+            (StepRef::new(&lesson.id, &step.id), named)
+        })
     });
-    let titles: HashMap<StepRef, String> = steps.collect();
+    let steps: HashMap<StepRef, NamedStep> = steps.collect();
     let title = |run: &StepRef| match run.step.strip_suffix(FIXED) {
         Some(step) => {
-            let title = titles.get(&StepRef::new(&run.lesson, step))?;
-            Some(format!("{title}, fixed"))
+            let step = steps.get(&StepRef::new(&run.lesson, step))?;
+            Some(format!("{}, fixed", step.title))
         }
-        None => titles.get(run).cloned(),
+        None => steps.get(run).map(|step| step.title.clone()),
     };
-    for step in lessons.values_mut().flat_map(|lesson| &mut lesson.steps) {
-        for check in &mut step.checks {
-            check.measure.take_titles(&title);
-        }
-        match &mut step.kind {
-            StepKind::Predict(predict) => predict.measure.take_titles(&title),
-            StepKind::Compare(compare) => {
-                let titles = compare.runs.iter().zip(&compare.titles);
-                let titles = titles.map(|(run, id)| title(run).unwrap_or_else(|| id.clone()));
-                compare.titles = titles.collect();
+    for lesson in lessons.values_mut() {
+        for (index, step) in lesson.steps.iter_mut().enumerate() {
+            let recording = |run: &StepRef| {
+                let earlier = steps.get(run)?;
+                let is_earlier = run.lesson != lesson.id || earlier.index < index;
+                earlier.recording.clone().filter(|_| is_earlier)
+            };
+            for check in &mut step.checks {
+                check.measure.take_titles(&title);
+                check.measure.take_recordings(&recording);
             }
-            _ => {}
+            match &mut step.kind {
+                StepKind::Predict(predict) => {
+                    predict.measure.take_titles(&title);
+                    predict.measure.take_recordings(&recording);
+                }
+                StepKind::Compare(compare) => {
+                    let titles = compare.runs.iter().zip(&compare.titles);
+                    let titles = titles.map(|(run, id)| title(run).unwrap_or_else(|| id.clone()));
+                    compare.titles = titles.collect();
+                }
+                _ => {}
+            }
         }
     }
 }

@@ -48,6 +48,8 @@ pub struct Term {
     pub statistic: Statistic,
     /// Title of the run's step; its id until the whole course is read.
     pub title: String,
+    /// The step's recording, if the step is an earlier one.
+    pub recording: Option<String>,
 }
 
 /// A figure, or the ratio of two.
@@ -92,11 +94,22 @@ impl Quantity {
 
     /// Takes the titles of the runs' steps from the whole course.
     pub(super) fn take_titles(&mut self, title: &dyn Fn(&StepRef) -> Option<String>) {
-        for term in std::iter::once(&mut self.numerator).chain(&mut self.denominator) {
+        for term in self.terms_mut() {
             if let Some(title) = title(&term.run) {
                 term.title = title;
             }
         }
+    }
+
+    /// Takes the recordings of the runs' steps.
+    pub(super) fn take_recordings(&mut self, recording: &dyn Fn(&StepRef) -> Option<String>) {
+        for term in self.terms_mut() {
+            term.recording = recording(&term.run);
+        }
+    }
+
+    fn terms_mut(&mut self) -> impl Iterator<Item = &mut Term> {
+        std::iter::once(&mut self.numerator).chain(&mut self.denominator)
     }
 
     /// Both figures of a ratio, or the one.
@@ -180,6 +193,7 @@ impl Term {
             metric,
             statistic,
             title,
+            recording: None,
         })
     }
 

@@ -3,6 +3,7 @@ use std::collections::HashMap;
 use super::*;
 use tinyllama_contract::event::{Body, Event};
 use tinyllama_runs::Metric;
+use tinyllama_runs::recording::Library;
 
 struct Fixed(HashMap<StepRef, Vec<Measurements>>);
 
@@ -423,4 +424,36 @@ fn a_check_for_gpus_is_not_evaluated_on_a_cpu() {
         };
         assert_eq!(usual.evaluate(&on("cpu")).verdict, expected);
     }
+}
+
+/// A played recording is compared with the recording of an earlier step, although that step was run here. A run of this
+/// machine is never replaced in a check of its own step.
+#[test]
+fn a_recording_takes_the_recording_of_the_earlier_step_as_its_partner() {
+    let name = |step: &str| StepRef::parse(step, "here");
+    let (fast, origin) = Library::built_in("v2").unwrap();
+    let origin: &'static str = origin.leak();
+    let here = noisy(1.0, 0.01);
+    let mut check = check("slow.total_ms / fast.total_ms", Some(1.1), None);
+    let outcome = |check: &Check, recorded: &str| {
+        let runs = [("slow", &here), ("fast", &fast.measurements)];
+        let runs = Fixed(
+            runs.map(|(step, run)| (name(step), vec![run.clone()]))
+                .into(),
+        );
+        check.evaluate(&RecordedElsewhere(runs, [(name(recorded), origin)].into()))
+    };
+    assert_eq!(outcome(&check, "fast").verdict, Verdict::Inconclusive);
+    check
+        .measure
+        .take_recordings(&|run| (*run == name("slow")).then(|| "v1".into()));
+    let with_partner = outcome(&check, "fast");
+    assert_eq!(with_partner.verdict, Verdict::Passed, "{with_partner:?}");
+    assert_eq!(with_partner.recorded.as_deref(), Some(origin));
+    assert_eq!(outcome(&check, "slow").verdict, Verdict::Inconclusive);
+    // A recording of another machine does not suit.
+    check
+        .measure
+        .take_recordings(&|run| (*run == name("slow")).then(|| "v4-beside-two".into()));
+    assert_eq!(outcome(&check, "fast").verdict, Verdict::Inconclusive);
 }
