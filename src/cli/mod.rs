@@ -258,7 +258,7 @@ pub fn main() -> ExitCode {
             match error.kind() {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => drop(error.print()),
                 _ => {
-                    let text = flags::plain_number_error(&error.to_string());
+                    let text = flags::usage_error_text(&error);
                     drop(Stderr.write_all(text.as_bytes()));
                 }
             }

@@ -5,6 +5,7 @@ mod ranks;
 mod run_flags;
 mod switches;
 mod training;
+mod workshop;
 
 use std::fmt;
 use std::str::FromStr;
@@ -147,8 +148,22 @@ impl fmt::Display for RunSpec {
     }
 }
 
-/// Rewrites clap's errors about numbers so that they say which numbers are accepted.
-pub fn plain_number_error(text: &str) -> String {
+/// The text of clap's error. It says which numbers are accepted, and of a flag of the workshop's scripts what it is here.
+pub fn usage_error_text(error: &clap::Error) -> String {
+    let text = plain_number_error(&error.to_string());
+    let Some(here) = workshop::instead(error) else {
+        return text;
+    };
+    let mut lines = text.lines().filter(|line| !line.starts_with("  tip:"));
+    let first = lines.next().unwrap_or_default();
+    let rest: Vec<&str> = lines.skip_while(|line| line.is_empty()).collect();
+    format!(
+        "{first}\n\n  tip: the workshop's scripts have this flag; here: {here}\n\n{}\n",
+        rest.join("\n")
+    )
+}
+
+fn plain_number_error(text: &str) -> String {
     const WORDS: [(&str, &str); 4] = [
         (
             "invalid digit found in string",
@@ -172,13 +187,17 @@ pub fn plain_number_error(text: &str) -> String {
     })
 }
 
-/// The first line of clap's message. For an unknown flag it names a similar one, or else lists the known ones.
+/// The first line of clap's message. For an unknown flag it says what a flag of the workshop's scripts is here, names a
+/// similar flag, or else lists the known ones.
 fn in_a_line(error: &clap::Error) -> String {
     let text = plain_number_error(&error.to_string());
     let line = text.lines().next().unwrap_or_default();
     let line = line.trim_start_matches("error: ");
     if error.kind() != ErrorKind::UnknownArgument {
         return line.to_string();
+    }
+    if let Some(here) = workshop::instead(error) {
+        return format!("{line}; the workshop's scripts have this flag; here: {here}");
     }
     if let Some(ContextValue::String(similar)) = error.get(ContextKind::SuggestedArg) {
         return format!("{line}; did you mean {similar}?");
@@ -223,6 +242,11 @@ mod tests {
         assert!(refused("v1", &["--num-stops", "3"]).contains("--num-stops"));
         assert!(refused("v1", &["--seed", "x"]).contains("invalid value 'x'"));
         assert!(refused("v1", &["stray"]).contains("stray"));
+        let of_workshop = refused("v2", &["--use-amp"]);
+        assert!(
+            of_workshop.contains("`--dtype bf16`") && !of_workshop.contains("--graph-fusion"),
+            "{of_workshop}"
+        );
         let unknown = refused("v2", &["--nonsense=1"]);
         assert!(
             unknown.contains("--nonsense") && unknown.contains("--graph-fusion"),
