@@ -103,6 +103,15 @@ impl OutlineView {
 }
 
 impl OutlineRow<'_> {
+    /// The lesson to which a row of a lesson or step belongs.
+    pub fn lesson(&self) -> Option<&str> {
+        match self {
+            OutlineRow::Lesson { lesson, .. } => Some(&lesson.id),
+            OutlineRow::Step { at, .. } => Some(&at.lesson),
+            OutlineRow::Session { .. } | OutlineRow::Planned(_) => None,
+        }
+    }
+
     /// Title of a lesson or step. `None` for a session.
     fn title(&self) -> Option<&str> {
         match self {

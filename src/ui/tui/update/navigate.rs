@@ -119,6 +119,15 @@ pub fn open(model: &mut Model, at: StepRef) -> Effects {
             return both_effects(Some(vec![opens]), open_now(model, at));
         }
         model.tried_lesson = Some(lesson.id.clone());
+        // The key opens the row under the cursor, so that row has to be of this lesson.
+        let row = model.outline.cursor.row;
+        let rows = model.outline.rows(&course, &model.state);
+        let is_shown = model.screen == FocusedScreen::Outline;
+        if !is_shown || rows.get(row).and_then(OutlineRow::lesson) != Some(lesson.id.as_str()) {
+            model.outline.select(&course, &lesson.id);
+            model.screen = FocusedScreen::Outline;
+            model.clear_overlays();
+        }
         let key = model.keys.shown(Area::Outline, Action::Open);
         let again = format!("Pressing {key} again");
         return model.warn(say::locked(&course, lesson, &missing, &again));

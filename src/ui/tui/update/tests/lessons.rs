@@ -94,6 +94,17 @@ fn a_locked_lesson_says_what_it_needs_and_skipping_everything_opens_it() {
     );
     assert!(script.model.state.opened_early.contains("second"));
 
+    // From the palette, the second press of the key is for the lesson that was chosen there.
+    let mut script = in_the_first_lesson();
+    let second = script.model.course.lesson("second").unwrap().title.clone();
+    script.keys(":");
+    script.type_text(&second);
+    script.keys("enter");
+    assert!(script.notice().contains(&second), "{}", script.notice());
+    assert!(script.model.state.opened_early.is_empty());
+    script.keys("enter");
+    assert!(script.model.state.opened_early.contains("second"));
+
     let mut script = in_the_first_lesson();
     script.keys("s");
     assert!(
