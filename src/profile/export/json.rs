@@ -29,7 +29,8 @@ pub fn document(profile: &Profile, group: GroupBy, parts: &KernelParts) -> Value
         "commands": profile.commands,
         "notes": profile.notes,
         "kernels": list(&hotspots.kernels, hotspot),
-        "kernel_ns": hotspots.total_ns,
+        // The sum of no kernels is -0.0.
+        "kernel_ns": hotspots.total_ns + 0.0,
         "runs": list(&hotspots.runs, |(name, calls, total_ns)| json!({
             "name": name,
             "calls": calls,
