@@ -42,6 +42,7 @@ pub const COMMANDS: &[LessonCommand] = &[
     takes("benchmark gemm", AcceptedFlags::All),
     takes("compare", AcceptedFlags::All),
     takes("pytorch", AcceptedFlags::None),
+    takes("workbench machine", AcceptedFlags::None),
 ];
 
 /// Flags of these commands that name files or programs, or change the output.
@@ -99,7 +100,8 @@ impl LessonCommand {
             if OUTSIDE.contains(&name) {
                 return Err(format!("a step's command takes no `{name}`"));
             }
-            let inside = flag.replace(&format!("{SESSION}/"), "");
+            let inside = flag.replace(&format!("{SESSION}/workbench/"), "");
+            let inside = inside.replace(&format!("{SESSION}/"), "");
             if inside.contains(['/', '\\', '~']) || inside.contains("..") {
                 return Err(format!(
                     "`{flag}` names a place outside the session; write its files as `{SESSION}/NAME`"
@@ -126,12 +128,19 @@ mod tests {
             line.unwrap(),
             args("regress --json v1 --baseline /s/base.json --save")
         );
+        let machine = LessonCommand::parse("workbench machine").unwrap();
+        let line = machine.args(&args("swiglu --file {session}/workbench/swiglu.hip"), "/s");
+        assert_eq!(
+            line.unwrap(),
+            args("workbench machine --json swiglu --file /s/workbench/swiglu.hip")
+        );
         for flags in [
             "--baseline /etc/passwd",
             "--baseline={session}/../x",
             "--baseline ~/x",
             "--launcher rm",
             "--data=x",
+            "--file={session}/workbench/../x",
             "v1:--trace=a/b",
         ] {
             assert!(regress.check(&args(flags)).is_err(), "{flags}");

@@ -115,7 +115,7 @@ pub struct StepDocument {
     pub contest: Option<bool>,
     /// run, command, investigate: id of the recording to show if there is no GPU
     pub recording: Option<String>,
-    /// run: true if only a GPU can show the effect; without one the recording is played
+    /// run, command: true if only a GPU can show the effect; without one the recording is played
     pub on_gpu: Option<bool>,
     /// command: its name, such as `calibrate`
     pub command: Option<String>,

@@ -19,6 +19,7 @@ pub(super) const KEYS: StepKeys = StepKeys {
         "flags",
         "editable",
         "recording",
+        "on_gpu",
         "checks",
         "golden",
     ],

@@ -75,6 +75,7 @@ mod tests {
             assert!(!document.value.is_null(), "{}", document.id);
             let origin = match document.id.as_str() {
                 "graphs" => "NVIDIA H100, 26 November 2026",
+                "machine" => "the emulator of gfx942, 28 November 2026",
                 id if id.starts_with("pytorch-") => "two cores of an Intel Xeon, 26 November 2026",
                 _ => "NVIDIA H200, 24 November 2026",
             };

@@ -8,7 +8,11 @@ use tinyllama_session::MeasuredRuns;
 
 impl StepBehavior for CommandStep {
     fn actions(&self) -> &'static [(Action, &'static str)] {
-        &[(Action::Flags, "flags"), (Action::Play, "recording")]
+        &[
+            (Action::Again, "run again"),
+            (Action::Flags, "flags"),
+            (Action::Play, "recording"),
+        ]
     }
 
     fn edits(&self) -> Option<Editable> {

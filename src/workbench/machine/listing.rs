@@ -58,6 +58,13 @@ impl ListedInstruction {
     }
 }
 
+/// Wave instructions of a line of the file. Line 0 has those for which the compiler names none.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LineCost {
+    pub line: u32,
+    pub instructions: u64,
+}
+
 /// One case of an exercise, executed for one architecture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Listing {
@@ -73,6 +80,8 @@ pub struct Listing {
     pub groups: BTreeMap<Group, u64>,
     /// Counts by line of the file. Line 0 counts instructions for which the compiler names none.
     pub lines: BTreeMap<u32, BTreeMap<Group, u64>>,
+    /// The same without groups, as a list that a lesson can ask about.
+    pub cost_of_lines: Vec<LineCost>,
     pub findings: Vec<KernelFinding>,
     pub note: &'static str,
 }
@@ -123,7 +132,12 @@ impl Listing {
                 *line.entry(group).or_default() += count;
             }
         }
+        let cost_of_lines = lines.iter().map(|(line, groups)| LineCost {
+            line: *line,
+            instructions: groups.values().sum(),
+        });
         Listing {
+            cost_of_lines: cost_of_lines.collect(),
             exercise: problem.exercise.name.clone(),
             architecture: program.architecture.clone(),
             wave_size: program.wave_size,
