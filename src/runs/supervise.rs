@@ -56,6 +56,8 @@ pub enum RunUpdate {
         silent: Option<f64>,
         /// State of this machine's GPUs during a run, and the source of the figures.
         gpus: Option<(Vec<GpuStatus>, &'static str)>,
+        /// The last line that a child wrote to its error stream. Commands say there how far they are.
+        said: Option<String>,
     },
 }
 
@@ -129,6 +131,7 @@ pub fn supervise(
                 // A recording pauses when its run did, so its silence is not reported.
                 silent: meter.as_ref().and(silent(heard.elapsed(), step_ms)),
                 gpus,
+                said: last_line_of_child(start, &folder),
             })?;
             tick = Instant::now() + SECOND;
         }
@@ -144,6 +147,12 @@ pub fn supervise(
         is_recording: matches!(start, RunStart::Recording(_)),
         stderr,
     })
+}
+
+fn last_line_of_child(start: &RunStart, folder: &RunFolder) -> Option<String> {
+    let is_child = matches!(start, RunStart::Command { .. });
+    let line = is_child.then(|| tail(&folder.stderr_path(), 1))?;
+    (!line.is_empty()).then_some(line)
 }
 
 /// Returns the seconds of silence if they are unusual for a run with steps of this length.

@@ -17,6 +17,8 @@ pub struct TutorRun {
     pub phase: RunPhase,
     /// Its id in the session; `None` before it starts.
     pub run: Option<String>,
+    /// How far a command says it is.
+    pub said: Option<String>,
     pub view: RunView,
 }
 

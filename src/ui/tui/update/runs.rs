@@ -50,6 +50,7 @@ pub fn queue_with(
         played,
         phase: RunPhase::Queued,
         run: None,
+        said: None,
         view,
     });
     match waits {
@@ -110,6 +111,7 @@ pub fn read_last(model: &Model, at: &StepRef, target: &str) -> Option<Effect> {
                     played: None,
                     phase: RunPhase::Over(ending),
                     run: Some(run),
+                    said: None,
                     view,
                 };
                 task_context.send(Message::RunRead(Box::new(read)));
@@ -212,8 +214,10 @@ pub fn on_run_update(model: &mut Model, id: RunId, update: RunUpdate) -> Effects
             seconds,
             silent,
             gpus,
+            said,
         } => {
             asked.view.clock(seconds, silent);
+            asked.said = said.filter(|_| matches!(asked.job, Job::Command(_)));
             if let Some((gpus, source)) = gpus {
                 asked.view.gpu(seconds, &gpus, source);
             }

@@ -84,7 +84,11 @@ fn running(model: &Model, run: &TutorRun) -> String {
         0 => String::new(),
         count => format!("; {count} queued"),
     };
-    format!("{} is {what}{place}{queued}", run.job.name())
+    let said = run
+        .said
+        .as_ref()
+        .map_or(String::new(), |said| format!(": {said}"));
+    format!("{} is {what}{place}{queued}{said}", run.job.name())
 }
 
 /// The speed of the playing recording, and the keys that change it.

@@ -4,6 +4,7 @@ use ratatui::prelude::Span;
 
 use super::StepWriter;
 use crate::tui::{RunPhase, duration, markdown, wrap};
+use tinyllama_lesson::command::AcceptedFlags;
 use tinyllama_runs::recording::label;
 use tinyllama_tutor_core::Action;
 use tinyllama_tutor_core::document::{Block, Mark, MenuLine, Tone};
@@ -186,12 +187,14 @@ impl StepWriter<'_> {
         };
         let flags = self.model.flags_at(&self.here.at);
         let needs_gpus = flags.iter().any(|flag| flag.starts_with("--gpus"));
-        let without = match needs_gpus {
-            true => ", and this run needs several",
-            false => ": the CPU would do the work",
+        let reason = match self.here.step.as_command().map(|it| it.command.takes) {
+            // It computes nothing on a device.
+            Some(AcceptedFlags::None) => "",
+            _ if needs_gpus => "No GPU was found on this machine, and this run needs several. ",
+            _ => "No GPU was found on this machine: the CPU would do the work. ",
         };
         self.plain(&format!(
-            "No GPU was found on this machine{without}. {} plays {} instead ({}).",
+            "{reason}{} plays {} instead ({}).",
             self.key(Action::Play),
             recording.what,
             label(&recording.origin)
