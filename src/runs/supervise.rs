@@ -390,6 +390,29 @@ mod tests {
         assert_eq!(after(60, f64::NAN), Some(60.0), "a step without a time");
     }
 
+    #[test]
+    fn the_clock_brings_the_last_line_of_a_childs_error_stream() {
+        let root = tempfile::tempdir().unwrap();
+        let script = "echo 'run 1 of 2' >&2; echo 'run 2 of 2' >&2; exec sleep 600";
+        let start = RunStart::Command {
+            argv: ["sh", "-c", script].map(OsString::from).to_vec(),
+            is_local: true,
+        };
+        let control = Control::default();
+        let mut last = None;
+        let ended = supervise(&start, root.path(), &control, &mut |update| {
+            if let RunUpdate::Clock { said, .. } = update
+                && said.as_deref() == Some("run 2 of 2")
+            {
+                last = said;
+                control.stop(libc::SIGTERM);
+            }
+            Ok(())
+        });
+        assert!(ended.unwrap().stopped);
+        assert_eq!(last.as_deref(), Some("run 2 of 2"));
+    }
+
     /// The player skips an hour of recorded time at once when the speed changes.
     #[test]
     fn a_change_of_speed_takes_effect_while_a_line_is_waited_for() {
