@@ -1,6 +1,10 @@
-//! Every screen at four sizes: it opens, has its frame and its keys, and shows what was asked for.
+//! Every screen at four sizes: it opens, has its frame and its keys, and shows what was asked for, also after a storm of
+//! resizes.
 
 use std::collections::BTreeSet;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 use super::*;
 
@@ -8,6 +12,8 @@ use super::*;
 struct Walk {
     terminal: Terminal,
     size: (u16, u16),
+    /// Whether each screen has to come back after a hundred other sizes.
+    storm: bool,
 }
 
 impl Walk {
@@ -32,6 +38,17 @@ impl Walk {
                 && keys.iter().all(|it| bar.contains(it))
         };
         self.terminal.wait_until(&what, has_all);
+        if self.storm {
+            let mut random = ChaCha8Rng::seed_from_u64(5);
+            for _ in 0..99 {
+                let longest = if random.random_bool(0.3) { 2 } else { 250 };
+                let mut side = || random.random_range(1..=longest);
+                self.terminal.resize(side(), side());
+            }
+            self.terminal.resize(1, 1);
+            self.terminal.resize(self.size.0, self.size.1);
+            self.terminal.wait_until(&what, has_all);
+        }
     }
 
     /// Presses tab until a section of the figures shows these texts.
@@ -62,7 +79,7 @@ pub fn flowing(text: &str) -> String {
     words.join(" ")
 }
 
-fn walk(size: (u16, u16)) {
+fn walk(size: (u16, u16), storm: bool) {
     let home = home();
     let class = home.path().join("class");
     std::fs::create_dir(&class).unwrap();
@@ -88,7 +105,11 @@ fn walk(size: (u16, u16)) {
         .args(["--learner", "ada", "--class"])
         .arg(&class);
     let terminal = Terminal::start(learner, size.0, size.1);
-    let at = Walk { terminal, size };
+    let at = Walk {
+        terminal,
+        size,
+        storm,
+    };
     at.shows(
         "welcome",
         &["Welcome", "Your first minute"],
@@ -244,7 +265,11 @@ fn walk(size: (u16, u16)) {
         .args(["instructor", "--class"])
         .arg(&class);
     let terminal = Terminal::start(teacher, size.0, size.1);
-    let at = Walk { terminal, size };
+    let at = Walk {
+        terminal,
+        size,
+        storm,
+    };
     at.shows("class", &["1 learner", "ada"], &[]);
     at.see("\t", &["position", "ada"], &[]);
     at.see("?", &["Help", "choose a learner"], &[]);
@@ -257,20 +282,25 @@ fn walk(size: (u16, u16)) {
 
 #[test]
 fn every_screen_at_60_columns() {
-    walk((60, 20));
+    walk((60, 20), false);
 }
 
 #[test]
 fn every_screen_at_80_columns() {
-    walk((80, 24));
+    walk((80, 24), false);
 }
 
 #[test]
 fn every_screen_at_120_columns() {
-    walk((120, 40));
+    walk((120, 40), false);
 }
 
 #[test]
 fn every_screen_at_200_columns() {
-    walk((200, 50));
+    walk((200, 50), false);
+}
+
+#[test]
+fn every_screen_after_a_storm_of_resizes() {
+    walk((80, 24), true);
 }

@@ -47,6 +47,8 @@ pub enum Message {
     Edited(StepRef, Result<String, String>),
     /// A panel has read its files and can open.
     Opened(Result<Box<dyn Panel>, String>),
+    /// The open panel of this title was written again. Meanwhile it may have been closed.
+    Renewed(Result<Box<dyn Panel>, String>),
     /// The result of some work, as a text for the learner.
     WorkDone(Result<String, String>),
     Highlighter(Arc<Highlighter>),

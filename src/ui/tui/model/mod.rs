@@ -258,6 +258,11 @@ impl Model {
         }
     }
 
+    /// Returns whether the panel over the screen has this title.
+    pub fn is_on_top(&self, title: &str) -> bool {
+        self.top_panel().is_some_and(|top| top.title() == title)
+    }
+
     /// Opens a panel over the screen.
     pub fn open(&mut self, panel: impl Panel + 'static) -> Effects {
         self.push_overlay(Overlay::Panel(Box::new(panel)))

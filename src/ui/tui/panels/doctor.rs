@@ -5,7 +5,10 @@ use std::process::{Command, Stdio};
 use ratatui::text::Line;
 
 use crate::tui::model::log::LoggedKind;
-use crate::tui::{Effects, Handler, KeyBinding, Model, PageText, Panel, TaskContext, TextPage};
+use crate::tui::{
+    Effect, Effects, Handler, KeyBinding, Message, Model, PageText, Panel, TaskContext, TextPage,
+};
+use tinyllama_base::die_with_parent;
 use tinyllama_base::locale::SCREEN;
 use tinyllama_base::plain;
 use tinyllama_runs::launcher;
@@ -23,24 +26,21 @@ const TITLE: &str = "Devices and tools of this machine";
 
 pub fn open(model: &mut Model) -> Effects {
     model.log("tinyllama-tutor doctor".into(), LoggedKind::Doctor);
-    examine(model)
+    examine(model, Message::Opened)
 }
 
 /// Writes the page anew if it is open and was written for another size. One examination goes on at a time.
 pub fn renew(model: &mut Model) -> Effects {
-    let is_open = model
-        .top_panel()
-        .is_some_and(|panel| panel.title() == TITLE);
-    let is_stale = is_open && model.examined_for.is_none();
-    is_stale.then(|| examine(model)).flatten()
+    let is_stale = model.is_on_top(TITLE) && model.examined_for.is_none();
+    is_stale.then(|| examine(model, Message::Renewed)).flatten()
 }
 
-fn examine(model: &mut Model) -> Effects {
+fn examine(model: &mut Model, message: fn(Result<Box<dyn Panel>, String>) -> Message) -> Effects {
     let size = model.size;
     model.examined_for = Some(size);
-    model.open_later("Checking this machine…", move |context| {
-        examined(context, size)
-    })
+    let meanwhile = "Checking this machine…";
+    let examine = move |context: &TaskContext| message(examined(context, size));
+    Some(vec![Effect::background_work(meanwhile, examine)])
 }
 
 fn examined(context: &TaskContext, (columns, rows): (u16, u16)) -> Result<Box<dyn Panel>, String> {
@@ -55,6 +55,7 @@ fn examined(context: &TaskContext, (columns, rows): (u16, u16)) -> Result<Box<dy
     if !launcher.is_local() {
         command.env(launcher::VARIABLE, launcher.json());
     }
+    die_with_parent(&mut command, libc::SIGTERM);
     let output = command.output().map_err(failed)?;
     let text = [output.stderr, output.stdout].concat();
     let text = String::from_utf8_lossy(&text);

@@ -125,6 +125,7 @@ impl TerminalGuard {
                 for event in self.with_pending_events(event).await? {
                     if let Event::Resize(columns, rows) = event {
                         self.size = (columns, rows);
+                        self.screen.forget();
                     }
                     app.on_terminal_event(event, self)?;
                     if app.is_over() {

@@ -140,6 +140,12 @@ impl Screen {
         self.device.size()
     }
 
+    /// Draws everything in the next frame. A terminal that was small for a moment lost what it showed, even if it has its
+    /// old size when that is noticed.
+    pub fn forget(&mut self) {
+        self.shown = None;
+    }
+
     /// Asks the terminal to put a text into its clipboard.
     pub fn copy(&mut self, text: &str, in_tmux: bool) -> io::Result<()> {
         self.device.write(&clipboard(text, in_tmux)?)

@@ -70,12 +70,15 @@ fn on_message(model: &mut Model, message: Message) -> Effects {
         Message::Kernel(at, tried) => kernel::tried(model, &at, tried),
         Message::KernelProgress(at, progress) => kernel::progress(model, &at, progress),
         Message::Edited(at, Ok(text)) => request(SessionRequest::Give(at, Given::Text(text))),
-        Message::Opened(Ok(panel)) => {
+        Message::Renewed(Ok(panel)) if !model.is_on_top(&panel.title()) => {
+            model.examined_for = None;
+            None
+        }
+        Message::Opened(Ok(panel)) | Message::Renewed(Ok(panel)) => {
             model.log_end("ok", |kind| matches!(kind, LoggedKind::Doctor));
             model.notice = None;
             let asked_for = model.examined_for.take();
-            let top = model.top_panel();
-            if top.is_some_and(|top| top.title() == panel.title()) {
+            if model.is_on_top(&panel.title()) {
                 model.pop_overlay();
             }
             let opened = model.push_overlay(Overlay::Panel(panel));
@@ -87,6 +90,7 @@ fn on_message(model: &mut Model, message: Message) -> Effects {
         Message::WorkDone(Ok(text)) => model.notify(text),
         Message::Edited(_, Err(problem))
         | Message::Opened(Err(problem))
+        | Message::Renewed(Err(problem))
         | Message::WorkDone(Err(problem)) => {
             model.examined_for = None;
             model.warn(problem)

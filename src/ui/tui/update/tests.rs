@@ -202,6 +202,12 @@ fn report_and_roofline_open_over_whatever_is_on_the_screen() {
         "nothing to write here"
     );
     assert_eq!(script.worked(), None);
+
+    // A panel that is written again stays closed if the learner has closed it.
+    script.keys("esc");
+    let written_again = ReportPanel::new("# A report".into(), "report".into());
+    script.send(Message::Renewed(Ok(Box::new(written_again))));
+    assert!(script.model.overlay.is_none());
 }
 
 /// A learner need not know the path of the course's samples.
