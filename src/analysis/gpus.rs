@@ -1,6 +1,7 @@
 //! Data sheets of GPUs from `assets/gpus.yaml`. Their figures are always labelled "data sheet".
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
@@ -81,7 +82,8 @@ impl DataSheet {
 pub fn find(device: &str) -> Option<DataSheet> {
     let words = name_words(device);
     let table = table()?;
-    let mut found = table.gpus.into_iter().find(|gpu| gpu.describes(&words))?;
+    let found = table.gpus.iter().find(|gpu| gpu.describes(&words));
+    let mut found = found?.clone();
     for source in &mut found.sources {
         if let Some(text) = table.sources.get(source) {
             source.clone_from(text);
@@ -91,8 +93,9 @@ pub fn find(device: &str) -> Option<DataSheet> {
 }
 
 /// The table is part of the program, and a test checks its form.
-fn table() -> Option<DataSheets> {
-    serde_yaml::from_str(TABLE).ok()
+fn table() -> Option<&'static DataSheets> {
+    static READ: LazyLock<Option<DataSheets>> = LazyLock::new(|| serde_yaml::from_str(TABLE).ok());
+    READ.as_ref()
 }
 
 fn name_words(text: &str) -> Vec<String> {
