@@ -306,9 +306,9 @@ fn new(
     let path = folder.join(session).join(format!("{id}.yaml"));
     fs::create_dir_all(folder.join(session))
         .with_context(|| format!("creating {}", folder.join(session).display()))?;
-    let mut file =
-        fs::File::create_new(&path).with_context(|| format!("creating {}", path.display()))?;
-    file.write_all(scaffold::lesson(id, title).as_bytes())?;
+    fs::File::create_new(&path)
+        .and_then(|mut file| file.write_all(scaffold::lesson(id, title).as_bytes()))
+        .with_context(|| format!("writing {}", path.display()))?;
     let mut out = Stdout;
     writeln!(out, "{}", path.display())?;
     writeln!(
