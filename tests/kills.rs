@@ -7,6 +7,9 @@ mod small_disk;
 #[path = "common/terminal.rs"]
 mod terminal;
 
+#[path = "kills/commands.rs"]
+mod commands;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read, Write};

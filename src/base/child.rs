@@ -1,15 +1,61 @@
 //! Child processes that end together with their parent.
 
+use std::fs;
 #[cfg(target_os = "linux")]
 use std::io;
 #[cfg(target_os = "linux")]
 use std::os::unix::process::CommandExt;
+use std::os::unix::process::parent_id;
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
-/// Makes the kernel send `signal` to the child when this process ends for any reason.
+/// Environment variable with the process that started this one, perhaps through a shell, a launcher or a profiler.
+pub const STARTER: &str = "TINYLLAMA_STARTER";
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Time for a process to end after SIGTERM.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Makes the kernel send `signal` to the child when this process ends for any reason, or the thread that starts it. If the
+/// child starts this program again, that process ends as well ([`end_with_starter`]).
 pub fn die_with_parent(command: &mut Command, signal: libc::c_int) {
+    command.env(STARTER, identity(std::process::id()).unwrap_or_default());
     tracing::debug!(?command, "starts a child");
     die_with(command, signal, std::process::id());
+}
+
+/// Ends this process soon after the one that [`STARTER`] names. The kernel sees to the children of that process, so this is
+/// for its later descendants. On another machine nobody can see that process, and its launcher has to end this one.
+pub fn end_with_starter() {
+    let Ok(starter) = std::env::var(STARTER) else {
+        return;
+    };
+    let Some(process) = starter.split(' ').next().and_then(|id| id.parse().ok()) else {
+        return;
+    };
+    let is_there = move || identity(process).is_some_and(|found| found == starter);
+    if process == parent_id() || !is_there() {
+        return;
+    }
+    thread::spawn(move || {
+        while is_there() {
+            thread::sleep(INTERVAL);
+        }
+        for signal in [libc::SIGTERM, libc::SIGKILL] {
+            // SAFETY: the call takes a number, and this program's handlers expect the signal at any time.
+            unsafe { libc::raise(signal) };
+            thread::sleep(GRACE);
+        }
+    });
+}
+
+/// A process and when it was started, so that a later process with the same number is not taken for it.
+fn identity(process: u32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let is_zombie = fields.starts_with('Z');
+    let started = fields.split(' ').nth(19)?;
+    (!is_zombie).then(|| format!("{process} {started}"))
 }
 
 #[cfg_attr(not(target_os = "linux"), allow(unused_variables))]

@@ -30,6 +30,7 @@ pub mod rocm;
 pub mod rocminfo;
 pub mod roofline;
 pub mod safe_path;
+pub mod scratch;
 pub mod statistics;
 pub mod table;
 pub mod terminal;
@@ -45,6 +46,7 @@ pub use expression::Expression;
 pub use file::{create_private, create_private_file, if_there, inside, replace};
 pub use process::host_name;
 pub use roofline::{Ceiling, Ceilings, Point, Roofline, RooflinePicture};
+pub use scratch::ScratchFolder;
 pub use statistics::{
     Basis, CompareError, Finding, Interval, LEAST_RUNS, Series, half_width, median, quantile,
     ratio_in_rounds, ratio_of_medians, relative_difference,

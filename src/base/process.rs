@@ -6,6 +6,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::die_with_parent;
+
 /// The rest of a longer answer is ignored.
 const MOST_BYTES: u64 = 1 << 20;
 
@@ -25,6 +27,7 @@ pub fn ask(
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
         .stderr(writer);
+    die_with_parent(&mut command, libc::SIGKILL);
     let mut child = command.spawn()?;
     // `command` holds the write ends of the pipe, and the reader would wait for them forever.
     drop(command);

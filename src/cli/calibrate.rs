@@ -13,6 +13,7 @@ use tinyllama_analysis::calibration::{Calibration, VERSION};
 use tinyllama_analysis::gpus::{self, DataSheet};
 use tinyllama_base::NOT_REPORTED;
 use tinyllama_base::clock::unix_time;
+use tinyllama_base::die_with_parent;
 use tinyllama_base::errln;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_engine::device::{BackendChoice, ceilings};
@@ -122,12 +123,14 @@ impl CalibrateArgs {
         for (flag, value) in flags {
             argv.extend(value.as_ref().map(|value| format!("{flag}={value}").into()));
         }
-        let output = Command::new(&argv[0])
+        let mut command = Command::new(&argv[0]);
+        command
             .args(&argv[1..])
             .stdin(Stdio::null())
-            .stderr(Stdio::inherit())
-            .output()
-            .map_err(NotStarted::from_program(&argv[0]))?;
+            .stderr(Stdio::inherit());
+        die_with_parent(&mut command, libc::SIGTERM);
+        let output = command.output();
+        let output = output.map_err(NotStarted::from_program(&argv[0]))?;
         if !output.status.success() {
             bail!(AlreadyReported(RunExit::from(output.status).into()));
         }

@@ -15,6 +15,8 @@ use flate2::write::GzEncoder;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Exit;
+use tinyllama_base::ScratchFolder;
+use tinyllama_base::die_with_parent;
 use tinyllama_base::duration;
 use tinyllama_base::errln;
 use tinyllama_base::terminal::Stdout;
@@ -64,7 +66,7 @@ pub fn collect(to: &Path, flags: &[String], limit: Duration) -> Result<Exit> {
     })?;
     let interrupted = watch_signals()?;
     let signal = || interrupted.load(Ordering::Relaxed);
-    let folder = tempfile::tempdir().context("cannot create a folder for temporary files")?;
+    let folder = ScratchFolder::new().context("cannot create a folder for temporary files")?;
     let mut index = File::create(folder.path().join("index.txt"))?;
     let mut succeeded = 0;
     let facts = FACTS.lines().filter_map(|line| line.split_once(" | "));
@@ -130,14 +132,16 @@ fn run(
         File::create(&path).with_context(|| format!("cannot write {}", path.display()))
     };
     // A separate process group, because the children of some commands have to end with them.
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(create(format!("{file}.json"))?)
         .stderr(create(format!("{file}.json.stderr"))?)
-        .process_group(0)
-        .spawn()
-        .context("cannot start this program again")?;
+        .process_group(0);
+    die_with_parent(&mut command, libc::SIGTERM);
+    let child = command.spawn();
+    let mut child = child.context("cannot start this program again")?;
     let status = wait(&mut child, stop)?;
     if status.is_none() {
         signal_group(child.id(), libc::SIGTERM);

@@ -24,7 +24,7 @@ use tinyllama_analysis::{MeasuredRun, RunVariant};
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{Share, human_bytes, number, rate, whole_percent};
 use tinyllama_contract::flags::{RunSpec, UsageError};
-use tinyllama_runs::folder;
+use tinyllama_runs::{Control, folder};
 
 /// Steps of the profile pass. `--workshop` needs it to time parts.
 const PROFILED_STEPS: usize = 3;
@@ -82,7 +82,11 @@ impl Analysis for CompareArgs {
             let (sides, peers) = self.measured()?;
             (RunOrder::InTurns, sides, peers)
         } else if kept.len() == found.len() {
-            (RunOrder::Apart, read(kept)?, peers::run(&self.peer)?)
+            (
+                RunOrder::Apart,
+                read(kept)?,
+                peers::run(&self.peer, &Control::default())?,
+            )
         } else {
             bail!(UsageError(
                 "targets and kept runs cannot be mixed: the targets would run now, the others ran at another time. \
@@ -153,7 +157,7 @@ impl CompareArgs {
             with_phases.push(RunVariant::new(name, entry, &common, &apart)?);
         }
         let mut runner = AnalysisRunner::open(&self.flags)?;
-        let peers = peers::run(&self.peer);
+        let peers = peers::run(&self.peer, &runner.runner.stop);
         runner.runner.check_stop()?;
         let peers = peers?;
         let runs = runner.run_rounds(&timed, self.measure.rounds)?;

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::analysis::AnalysisPage;
+use tinyllama_base::die_with_parent;
 use tinyllama_base::errln;
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::untrusted::plain;
@@ -80,13 +81,15 @@ impl LauncherReport {
 /// Returns the other machine's document. While it waits, it prints the launcher's progress to the error stream.
 fn ask(launcher: &Launcher) -> Result<Value> {
     let argv = launcher.command(["doctor", "--json", "--launcher=local"]);
-    let mut child = Command::new(&argv[0])
+    let mut command = Command::new(&argv[0]);
+    command
         .args(&argv[1..])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::inherit())
-        .spawn()
-        .map_err(NotStarted::from_program(&argv[0]))?;
+        .stderr(Stdio::inherit());
+    die_with_parent(&mut command, libc::SIGTERM);
+    let child = command.spawn();
+    let mut child = child.map_err(NotStarted::from_program(&argv[0]))?;
     let out = child.stdout.take().context("it has no output")?;
     let (mut text, mut trouble) = (String::new(), None);
     for line in BufReader::new(out).lines() {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::Exit;
 use super::analysis::AnalysisPage;
 use super::print_result::{print_page, print_prose};
+use tinyllama_base::ScratchFolder;
 use tinyllama_base::clock::unix_time;
 use tinyllama_base::errln;
 use tinyllama_base::table::TableColumns;
@@ -130,7 +131,7 @@ fn over_ranks(args: &GradcheckArgs) -> Result<Exit> {
     let run_args: Vec<String> = run_args.collect();
     let once = ["--num-steps=1", "--warmup=0", "--repeatability=off"].map(str::to_owned);
     let spec = RunSpec::parse(name, &run_args)?.surrounded_by(&[], &once)?;
-    let (folder, mut found) = (tempfile::tempdir()?, None::<RankCheck>);
+    let (folder, mut found) = (ScratchFolder::new()?, None::<RankCheck>);
     let start = Launcher::local_program().run(&spec);
     let ended = supervise(&start, folder.path(), &Control::default(), &mut |update| {
         if let RunUpdate::Line(Line::Event(event)) = update

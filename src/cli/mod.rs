@@ -57,7 +57,9 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::analysis::AnalysisCommand;
+use tinyllama_base::child::end_with_starter;
 use tinyllama_base::errln;
+use tinyllama_base::scratch::remove_abandoned;
 use tinyllama_base::terminal::Stderr;
 use tinyllama_base::tutor_log;
 use tinyllama_contract::flags;
@@ -239,6 +241,8 @@ fn with_usual_flags(command: clap::Command) -> clap::Command {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    end_with_starter();
+    remove_abandoned();
     let log = folder::state_folder().map(|state| tutor_log::start(&state));
     if let Ok(Err(error)) = log {
         errln!("cannot write the log: {error}");

@@ -15,6 +15,7 @@ use etcetera::BaseStrategy;
 
 use super::Exit;
 use super::session::warn_instructor;
+use tinyllama_base::ScratchFolder;
 use tinyllama_base::errln;
 use tinyllama_base::file::replace;
 use tinyllama_base::safe_path::{FileKind, FolderEntry, Refused, SafeFolder};
@@ -181,7 +182,7 @@ fn compile_one(
             }
             wanted.going.push(control.clone());
         }
-        let folder = tempfile::tempdir().context("cannot create a folder for the run")?;
+        let folder = ScratchFolder::new().context("cannot create a folder for the run")?;
         let ended = supervise(
             &launcher.run(spec),
             folder.path(),

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::Exit;
 use super::print_result::print_text;
+use tinyllama_base::ScratchFolder;
 use tinyllama_base::die_with_parent;
 use tinyllama_base::errln;
 use tinyllama_contract::flags::UsageError;
@@ -62,7 +63,7 @@ pub fn run(args: &PytorchArgs) -> Result<Exit> {
             args.script
         ))
     })?;
-    let folder = tempfile::tempdir()?;
+    let folder = ScratchFolder::new()?;
     SCRIPTS.extract(folder.path())?;
     let mut text = source.contents().to_vec();
     if let Some(file) = &args.file {

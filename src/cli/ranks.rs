@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::Exit;
+use tinyllama_base::ScratchFolder;
 use tinyllama_base::die_with_parent;
 use tinyllama_base::errln;
 use tinyllama_base::file::{create_private, create_private_file};
@@ -248,7 +249,7 @@ pub fn run_ranks(
             "--gpus {ranks}: no machine has more than {MOST_HERE}; for several machines start it with `srun --ntasks={ranks}`"
         )));
     }
-    let here = tempfile::tempdir().context("cannot create a folder for the ranks")?;
+    let here = ScratchFolder::new().context("cannot create a folder for the ranks")?;
     let (tell, output) = channel();
     let mut meeting = Meeting {
         folder: task.map(|task| task.meeting.clone()),

@@ -18,6 +18,7 @@ use tinyllama_analysis::stages::{StageFindings, StageResult, WORKSHOP_NOTES, row
 use tinyllama_analysis::workshop::FIGURES;
 use tinyllama_analysis::{RunFailure, RunVariant};
 use tinyllama_base::clock::unix_time;
+use tinyllama_base::die_with_parent;
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{Share, human_bytes, number, number_or_not, times, whole_percent};
 use tinyllama_contract::event::Kernels;
@@ -149,6 +150,7 @@ impl StagesArgs {
                 .arg(out.join(format!("{target}-rocprofv3")));
             command.arg("--launcher").arg(runner.runner.launcher.json());
             let command = command.arg("--").args(variant.spec.args());
+            die_with_parent(command, libc::SIGTERM);
             let output = command.stdin(Stdio::null()).output();
             let output = output.context("cannot start the profiler")?;
             if !output.status.success() {

@@ -12,10 +12,9 @@ use flate2::write::GzEncoder;
 use tar::{Archive, Builder, Entry, EntryType, Header};
 
 use crate::{SessionError, SessionLocation, log};
-use tempfile::TempDir;
 use tinyllama_base::file::create_unique;
 use tinyllama_base::safe_path::{FileKind, FolderEntry, Refused, SafeFolder, folder_of};
-use tinyllama_base::{create_private, file, untrusted};
+use tinyllama_base::{ScratchFolder, create_private, file, untrusted};
 use tinyllama_profile::read::private_copy::PrivateCopy;
 
 /// The parts of a session that travel. The lock and the cache stay.
@@ -177,8 +176,8 @@ fn head(file: &mut File) -> io::Result<Vec<u8>> {
 }
 
 /// Copies a file and those that SQLite keeps beside it into a folder where nobody can exchange them meanwhile.
-fn copied(folder: &SafeFolder, name: &OsStr) -> io::Result<TempDir> {
-    let to = tempfile::tempdir()?;
+fn copied(folder: &SafeFolder, name: &OsStr) -> io::Result<ScratchFolder> {
+    let to = ScratchFolder::new()?;
     for name in PrivateCopy::family(name) {
         let from = match folder.file(&name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use tinyllama_base::die_with_parent;
 use tinyllama_contract::flags::{RunSpec, UsageError, parse_flags};
 use tinyllama_lesson::Job;
 use tinyllama_lesson::{Course, Step};
@@ -73,12 +74,12 @@ impl Background {
         if let Some(class) = class {
             command.arg("--class").arg(class);
         }
-        let child = command
+        command
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        *self.0.lock() = child.ok();
+            .stderr(Stdio::null());
+        die_with_parent(&mut command, libc::SIGTERM);
+        *self.0.lock() = command.spawn().ok();
     }
 
     /// Pauses the process until the returned guard is dropped.

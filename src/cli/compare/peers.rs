@@ -1,6 +1,10 @@
 //! Figures of other programs for comparison, from their own output.
 
-use std::process::{Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
@@ -8,15 +12,18 @@ use serde_json::Value;
 
 use tinyllama_analysis::comparison::ComparisonRow;
 use tinyllama_analysis::relative::{RelativeTime, USUAL_MARGIN};
-use tinyllama_base::errln;
+use tinyllama_base::die_with_parent;
 use tinyllama_base::statistics::Series;
+use tinyllama_base::{errln, plain};
 use tinyllama_contract::flags::UsageError;
+use tinyllama_runs::{Control, each_line, signal_group};
 
 /// A note about these figures for the reader.
 pub const NOTE: &str = "other programs ran once, before the first round, and timed themselves: a ratio with them has no interval";
 
 /// A shell's exit statuses for a missing program, and for one that it must not execute.
 const NO_PROGRAM: [i32; 2] = [126, 127];
+const INTERVAL: Duration = Duration::from_millis(50);
 
 /// A line that such a program printed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,20 +38,28 @@ pub struct Peer {
     relative_time: Option<RelativeTime>,
 }
 
-/// Runs each command once. Output other than JSON objects is ignored.
+/// Runs a command and hands an end by the kernel on to everything that it started.
+const SHELL: &str = r#"trap 'trap - TERM; kill 0' TERM; sh -c "$1" & wait $!"#;
+
+/// Runs each command once, until `stop` asks for the end. Output other than JSON objects is ignored.
 ///
 /// # Errors
 /// If a program is missing, fails, or prints no step time.
-pub fn run(commands: &[String]) -> Result<Vec<Peer>> {
+pub fn run(commands: &[String], stop: &Control) -> Result<Vec<Peer>> {
     let mut peers = Vec::new();
     for command in commands {
         errln!("peer: {command}");
-        let output = Command::new("sh")
-            .args(["-c", command])
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", SHELL, "sh", command])
             .stdin(Stdio::null())
-            .stderr(Stdio::inherit())
-            .output()
-            .with_context(|| format!("cannot start `{command}`"))?;
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        die_with_parent(&mut shell, libc::SIGTERM);
+        let child = shell.spawn();
+        let child = child.with_context(|| format!("cannot start `{command}`"))?;
+        let output = output(child, stop)?;
         let status = output.status;
         if status.code().is_some_and(|code| NO_PROGRAM.contains(&code)) {
             bail!(UsageError(format!(
@@ -62,6 +77,28 @@ pub fn run(commands: &[String]) -> Result<Vec<Peer>> {
         }
     }
     Ok(peers)
+}
+
+/// Waits for a process that leads its group, and shows what it says. The terminal's interrupts do not reach it.
+fn output(mut child: Child, stop: &Control) -> Result<Output> {
+    let (group, errors) = (child.id(), child.stderr.take());
+    let (ended, end) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            while end.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                if stop.stopped().is_some() {
+                    signal_group(group, libc::SIGTERM);
+                }
+            }
+        });
+        scope.spawn(|| {
+            let show = |line: Vec<u8>| errln!("{}", plain(&String::from_utf8_lossy(&line)));
+            errors.map(|errors| each_line(errors, |line| line.map(show).is_ok()));
+        });
+        let output = child.wait_with_output();
+        drop(ended);
+        output.context("waiting for it failed")
+    })
 }
 
 impl Peer {

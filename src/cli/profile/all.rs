@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::launch::{found_or_asked_for, output_folder, request, show, target};
 use super::outcome::outcome;
 use super::{Exit, LaunchArgs, print};
+use tinyllama_base::die_with_parent;
 use tinyllama_base::table::push_wrapped;
 use tinyllama_base::untrusted;
 use tinyllama_profile::commands::line::CommandLine;
@@ -67,7 +68,8 @@ fn built_in(args: &LaunchArgs, folder: &Path) -> anyhow::Result<Value> {
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
     let note = target(&ProfileTask::Hotspots, args)?;
     let (program, arguments) = note.split_first().context("no program to run")?;
-    let status = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(arguments)
         .args([
             "--events",
@@ -77,9 +79,10 @@ fn built_in(args: &LaunchArgs, folder: &Path) -> anyhow::Result<Value> {
             "--trace",
         ])
         .arg(folder.join("trace.json"))
-        .stdout(file)
-        .status()
-        .context("cannot start this program again")?;
+        .stdout(file);
+    die_with_parent(&mut command, libc::SIGTERM);
+    let status = command.status();
+    let status = status.context("cannot start this program again")?;
     Ok(json!({
         "name": "built-in",
         "tool": "tinyllama-tutor",

@@ -16,6 +16,7 @@ use serde_json::json;
 use super::Exit;
 use super::print_result::{print_document, print_prose, print_text};
 use super::session::SessionCommandArgs;
+use tinyllama_base::die_with_parent;
 use tinyllama_base::errln;
 use tinyllama_base::file::path_text;
 use tinyllama_base::locale;
@@ -146,11 +147,11 @@ impl DeviceArgs {
         let file = std::path::absolute(file).context("this folder is gone")?;
         let mut argv = launcher.command(std::env::args_os().skip(1));
         argv.extend(["--launcher=local".into(), "--file".into(), file.into()]);
-        let status = Command::new(&argv[0])
-            .args(&argv[1..])
-            .stdin(Stdio::null())
-            .status()
-            .map_err(NotStarted::from_program(&argv[0]))?;
+        let mut command = Command::new(&argv[0]);
+        command.args(&argv[1..]).stdin(Stdio::null());
+        die_with_parent(&mut command, libc::SIGTERM);
+        let status = command.status();
+        let status = status.map_err(NotStarted::from_program(&argv[0]))?;
         Ok(Some(RunExit::from(status).into()))
     }
 

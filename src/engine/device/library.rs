@@ -7,6 +7,7 @@ use libloading::Library;
 
 use super::driver::{Vendor, explain, toolkits_named};
 use super::{Backend, DeviceError};
+use tinyllama_base::die_with_parent;
 
 /// Fails with the first library of `backend` that cannot be loaded.
 pub fn check(backend: Backend) -> Result<(), DeviceError> {
@@ -60,6 +61,7 @@ pub fn check(backend: Backend) -> Result<(), DeviceError> {
 /// Asks `hipconfig` for the folder of HIP, as burn's client does. Without an answer the client's thread ends, and its
 /// callers wait for ever. It also ends if anything is written to the error stream.
 fn ask(mut hipconfig: Command) -> Result<(), String> {
+    die_with_parent(&mut hipconfig, libc::SIGKILL);
     let output = hipconfig.arg("-p").output();
     let output = output.map_err(|error| error.to_string())?;
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::{GpuStatus, GpuStatusSource};
+use tinyllama_base::die_with_parent;
 use tinyllama_base::rocm::locate;
 
 pub struct AmdSmi {
@@ -31,11 +32,13 @@ impl GpuStatusSource for AmdSmi {
             true => "--showproductname --showuse --showmeminfo vram --showtemp --showpower --json",
             false => "metric --json",
         };
-        let output = Command::new(&self.program)
+        let mut command = Command::new(&self.program);
+        command
             .args(words.split(' '))
             .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output();
+            .stderr(Stdio::null());
+        die_with_parent(&mut command, libc::SIGKILL);
+        let output = command.output();
         // The programs may fail for one of several figures and still print the others.
         let text = output.map(|output| output.stdout).unwrap_or_default();
         let Some(document) = document(&text) else {

@@ -10,11 +10,10 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use tempfile::TempDir;
 
 use super::budget::QueryBudget;
 use super::sample::{FileSample, SampleContent};
-use tinyllama_base::untrusted;
+use tinyllama_base::{ScratchFolder, untrusted};
 
 /// What to give away of a file.
 #[derive(Debug)]
@@ -22,7 +21,10 @@ pub enum PrivateCopy {
     /// The file itself: it is no rocpd database.
     AsIs,
     /// A rewritten database. The folder is removed when this value is dropped.
-    Rewritten { database: PathBuf, folder: TempDir },
+    Rewritten {
+        database: PathBuf,
+        folder: ScratchFolder,
+    },
     /// Nothing, with the reason.
     Withheld(String),
 }
@@ -132,7 +134,7 @@ fn is_described(table: &str) -> bool {
 }
 
 fn rewritten(path: &Path) -> anyhow::Result<PrivateCopy> {
-    let folder = tempfile::tempdir()?;
+    let folder = ScratchFolder::new()?;
     let (original, database) = (
         folder.path().join("copy.db"),
         folder.path().join("clean.db"),

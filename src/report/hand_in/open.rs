@@ -7,12 +7,11 @@ use std::path::Path;
 
 use flate2::read::GzDecoder;
 use serde::Deserialize;
-use tempfile::TempDir;
 
 use super::{HandInError, unreadable};
 use crate::Report;
 use crate::document::FORMAT;
-use tinyllama_base::{if_there, untrusted};
+use tinyllama_base::{ScratchFolder, if_there, untrusted};
 use tinyllama_session::runs::events_file;
 use tinyllama_session::{MOST_LOG_BYTES, Scan, SessionLocation, archive, check_name, scan};
 
@@ -29,7 +28,7 @@ pub struct OpenHandIn {
     pub left_out: BTreeSet<String>,
     /// The document of an anonymous report, which carries no records.
     pub anonymous: Option<Box<Report>>,
-    _unpacked: Option<TempDir>,
+    _unpacked: Option<ScratchFolder>,
 }
 
 /// The parts of a `session.json` that are read. All others are copies of what they give.
@@ -57,7 +56,7 @@ impl OpenHandIn {
             return Ok(Self::new("session", path, None));
         }
         let is_export = is_export(path).map_err(|error| unreadable(path, error))?;
-        let folder = tempfile::tempdir().map_err(|error| unreadable(path, error))?;
+        let folder = ScratchFolder::new().map_err(|error| unreadable(path, error))?;
         let session = folder.path().join("session");
         let mut hand_in = match is_export {
             true => Self::new("export", &session, Some(folder)),
@@ -70,7 +69,7 @@ impl OpenHandIn {
         Ok(hand_in)
     }
 
-    fn new(kind: &'static str, folder: &Path, unpacked: Option<TempDir>) -> Self {
+    fn new(kind: &'static str, folder: &Path, unpacked: Option<ScratchFolder>) -> Self {
         let name = folder.file_name().unwrap_or_default();
         Self {
             kind,

@@ -5,6 +5,7 @@ use std::fs;
 use anyhow::{Context, Result, bail};
 
 use crate::behavior;
+use tinyllama_base::ScratchFolder;
 use tinyllama_base::host_name;
 use tinyllama_contract::flags::RunSpec;
 use tinyllama_contract::{Body, Step as TrainStep};
@@ -42,7 +43,7 @@ fn train(
     flags: &[String],
     progress: &mut dyn FnMut(&TrainStep),
 ) -> Result<(SolvedRun, Vec<SessionEvent>)> {
-    let folder = tempfile::tempdir().context("cannot create a folder for the run")?;
+    let folder = ScratchFolder::new().context("cannot create a folder for the run")?;
     let start = Launcher::local_program().run(&RunSpec::parse(target, flags)?);
     let mut command = Vec::new();
     let ended = supervise(&start, folder.path(), &Control::default(), &mut |update| {

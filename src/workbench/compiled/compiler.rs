@@ -9,11 +9,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
-use tempfile::TempDir;
 use thiserror::Error;
 
 use super::child::{self, Stopped};
-use tinyllama_base::rocm;
+use tinyllama_base::{ScratchFolder, die_with_parent, rocm};
 
 /// Environment variable that names the compiler. It comes before any compiler that is found.
 const VARIABLE: &str = "TINYLLAMA_CLANG";
@@ -76,7 +75,7 @@ pub struct Compiler {
     path: PathBuf,
     /// For example `clang 19.1.7`.
     pub version: String,
-    folder: TempDir,
+    folder: ScratchFolder,
 }
 
 /// What the compiler wrote: the result, and its messages.
@@ -113,9 +112,7 @@ impl Compiler {
     }
 
     fn new(path: PathBuf, version: String) -> Result<Compiler, CompilerError> {
-        let folder = tempfile::Builder::new()
-            .prefix("tinyllama-tutor-compile")
-            .tempdir()?;
+        let folder = ScratchFolder::new()?;
         let headers = folder.path().join("headers");
         let hip = headers.join("hip");
         std::fs::create_dir_all(&hip)?;
@@ -241,12 +238,14 @@ impl Compiler {
 fn version_of(path: &Path) -> Option<String> {
     // Both questions are asked at once, because a learner waits for each start of the compiler.
     let ask = |argument: &str| {
-        Command::new(path)
+        let mut command = Command::new(path);
+        command
             .arg(argument)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
+            .stderr(Stdio::null());
+        die_with_parent(&mut command, libc::SIGKILL);
+        command.spawn()
     };
     let asked = [ask("--version").ok()?, ask("--print-targets").ok()?];
     let [version, targets] = asked.map(|child| {

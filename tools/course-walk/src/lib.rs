@@ -28,6 +28,7 @@ use std::ffi::OsString;
 
 use anyhow::{Context, Result};
 
+use tinyllama_base::ScratchFolder;
 use tinyllama_lesson::{Course, CourseSource, FIXED, LearningPath, Lesson, Step, StepRef};
 use tinyllama_runs::Launcher;
 use tinyllama_session::{Session, SessionLocation};
@@ -84,7 +85,7 @@ pub fn verify(
     options: &VerifyOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<WalkReport> {
-    let folder = tempfile::tempdir().context("creating a folder for the session")?;
+    let folder = ScratchFolder::new().context("creating a folder for the session")?;
     let location = SessionLocation {
         folder: folder.path().join("session"),
         learner: "verify".into(),

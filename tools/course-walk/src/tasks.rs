@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::visit::Visit;
 use crate::walk::LessonWalker;
+use tinyllama_base::ScratchFolder;
 use tinyllama_lesson::kinds::compare::CompareStep;
 use tinyllama_lesson::{CommandOutputs, Quiz, QuizAnswer, Runs, StepRef, live};
 use tinyllama_profile::read;
@@ -107,7 +108,7 @@ impl LessonWalker<'_> {
         let Some(path) = &visit.step.golden.import else {
             return Ok(());
         };
-        let folder = tempfile::tempdir().context("creating a folder for a sample profile")?;
+        let folder = ScratchFolder::new().context("creating a folder for a sample profile")?;
         let found = self
             .source
             .extract(path, folder.path())

@@ -7,6 +7,7 @@ use anyhow::Result;
 use crate::report::{WalkOutcome, WalkedLesson, WalkedStep};
 use crate::visit::Visit;
 use crate::{Progress, VerifyOptions};
+use tinyllama_base::ScratchFolder;
 use tinyllama_lesson::Job;
 use tinyllama_lesson::kinds::StepKind;
 use tinyllama_lesson::{
@@ -178,7 +179,7 @@ impl LessonWalker<'_> {
 
     /// Checks that the solution passes its check, if kernels can be compiled here.
     pub fn kernel(&mut self, visit: &Visit<'_>, exercise: &Exercise) -> Result<Option<String>> {
-        let folder = tempfile::tempdir()?;
+        let folder = ScratchFolder::new()?;
         let path = folder.path().join(exercise.file_name());
         std::fs::write(&path, exercise.solution()?)?;
         match CheckedKernel::without_gpu(exercise, &path, &mut |_| {}) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::events::EventWriter;
 use crate::launcher::error::LaunchError;
-use tinyllama_base::unix_time;
+use tinyllama_base::{die_with_parent, unix_time};
 
 /// A job in Slurm's queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,15 +27,16 @@ pub(super) fn ask(
     input: &str,
 ) -> Result<Output, LaunchError> {
     let missing = |_| LaunchError::NotInstalled(program.into());
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(arguments)
         // Times come as numbers, independent of the user's settings.
         .env("SLURM_TIME_FORMAT", "%s")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(missing)?;
+        .stderr(Stdio::piped());
+    die_with_parent(&mut command, libc::SIGTERM);
+    let mut child = command.spawn().map_err(missing)?;
     if let Some(mut stdin) = child.stdin.take() {
         // If the program ends before it has read its input, its output says why.
         drop(stdin.write_all(input.as_bytes()));

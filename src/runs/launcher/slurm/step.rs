@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use signal_hook::consts::SIGTERM;
-use tempfile::TempDir;
 
 use super::allocation::SlurmAllocation;
 use super::events::{EventWriter, TICK};
@@ -23,7 +22,7 @@ use crate::launcher::{Launcher, VARIABLE};
 use crate::supervise::STOPPED;
 use crate::{each_line, signal_group};
 use tinyllama_base::terminal::Stderr;
-use tinyllama_base::{die_with_parent, errln};
+use tinyllama_base::{ScratchFolder, die_with_parent, errln};
 
 /// How long a run may take to end before its step is ended.
 const CANCEL_GRACE: Duration = Duration::from_secs(6);
@@ -65,7 +64,7 @@ enum StepPlace {
     /// This process gives it back.
     Own {
         allocation: SlurmAllocation,
-        _folder: TempDir,
+        _folder: ScratchFolder,
     },
 }
 
@@ -77,7 +76,7 @@ impl StepPlace {
         if let Some(folder) = kept {
             return Ok(StepPlace::Kept(SlurmAllocation::new(folder)));
         }
-        let folder = tempfile::tempdir().context("no folder for the allocation")?;
+        let folder = ScratchFolder::new().context("no folder for the allocation")?;
         Ok(StepPlace::Own {
             allocation: SlurmAllocation::new(folder.path().into()),
             _folder: folder,

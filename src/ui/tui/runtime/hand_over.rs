@@ -7,6 +7,7 @@ use std::process::{Command, ExitStatus};
 
 use crate::tui::update::profiler::send_import;
 use crate::tui::{BackgroundTask, HandOver, Message, ProfileMessage, TaskContext};
+use tinyllama_base::child::{STARTER, die_with_parent};
 use tinyllama_runs::launcher;
 use tinyllama_session::SessionLocation;
 use tinyllama_tutor_core::TutorOptions;
@@ -24,6 +25,7 @@ pub fn program(request: HandOver, options: &TutorOptions) -> Result<BackgroundTa
         HandOver::Shell => "`exit` returns to the tutor.\n",
         _ => "",
     };
+    let is_shell = matches!(request, HandOver::Shell);
     let (argv, then) = prepare(request)?;
     let Some((program, arguments)) = argv.split_first() else {
         return Err("There is no program to start.".into());
@@ -47,6 +49,12 @@ pub fn program(request: HandOver, options: &TutorOptions) -> Result<BackgroundTa
     }
     let job = move |context: &TaskContext| {
         print!("{greeting}");
+        // As if its terminal was gone: an editor keeps what was written, and a shell ends its jobs.
+        die_with_parent(&mut command, libc::SIGHUP);
+        if is_shell {
+            // What somebody starts in the background there may go on.
+            command.env_remove(STARTER);
+        }
         let status = command.status();
         let how = match &status {
             Ok(status) if status.success() => "ok".into(),
