@@ -405,9 +405,12 @@ fn an_effect_that_is_not_decided_is_measured_in_turns_until_it_is_or_cannot_be()
     assert!((2..=13).contains(&rounds), "{order}");
     assert_eq!(turns, "ab".repeat(rounds));
     // The first run has become longer, and a round has equally many steps of both.
-    assert_eq!(third, "cac", "{order}");
+    let more_rounds = third.len() / 2;
+    assert!(more_rounds >= 1, "{order}");
+    assert_eq!(third, "c".to_owned() + &"ac".repeat(more_rounds), "{order}");
     let asked: Vec<_> = started[turns.len() + 1..].iter().map(steps_asked).collect();
-    assert!(asked[0] == asked[1] && asked[0] > 1, "{asked:?}");
+    let is_equal = |round: &[usize]| round[0] == round[1] && round[0] > 1;
+    assert!(asked.chunks(2).all(is_equal), "{asked:?}");
     // Run names begin with their start time in milliseconds.
     let runs = home.path().join("class/ada/runs");
     let mut runs: Vec<_> = fs::read_dir(runs)
