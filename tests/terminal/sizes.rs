@@ -272,8 +272,8 @@ fn walk(size: (u16, u16), storm: bool) {
     };
     at.shows("class", &["1 learner", "ada"], &[]);
     at.see("\t", &["position", "ada"], &[]);
-    at.see("?", &["Help", "choose a learner"], &[]);
-    at.terminal.escape("choose a learner");
+    at.see("?", &["Help", "everything known"], &[]);
+    at.terminal.escape("everything known");
     at.terminal.wait_for("ada");
     at.see("p", &["Lesson for everyone"], &[]);
     at.terminal.escape("Lesson for everyone");
