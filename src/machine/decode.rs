@@ -82,7 +82,7 @@ fn numbers(text: &str) -> Vec<u32> {
 
 /// Cache policies and similar modifiers. They change nothing that is executed here, or another one reads them.
 const IGNORED: &str = "glc slc dlc sc0 sc1 nt gds offen idxen fi scc lds row_mask bank_mask bound_ctrl expcnt vmcnt \
-                       lgkmcnt dst_unused th scope tfe";
+                       lgkmcnt dst_unused th scope tfe bitop3";
 
 /// Patterns of data parallel primitives (DPP).
 const PERMUTES: &str = "quad_perm dpp8 row_shl row_shr row_ror wave_shl wave_shr wave_rol wave_ror row_mirror \
@@ -300,6 +300,10 @@ fn apply(
     match name {
         "v_fmac_f32" | "v_fmac_f64" | "v_mac_f32" | "s_fmac_f32" => {
             operands.extend(operands.first().copied())
+        }
+        "v_bitop3_b32" | "v_bitop3_b16" => {
+            let table = modifiers.get("bitop3").and_then(integer).unwrap_or(0);
+            operands.push(Operand::with_value(Kind::Constant, table));
         }
         "v_cndmask_b32" if got == 3 => operands.push(Operand::new(Kind::Scalar, VCC, 2)),
         _ if name.starts_with("v_cmpx") && got == 2 => {

@@ -1,7 +1,7 @@
 //! An emulator of AMD GPU instructions: it executes what clang writes for a kernel, and shows every step.
 //!
-//! The input is assembly (`clang++ -S` with `-gline-tables-only` for source lines) for gfx90a, gfx942 (waves of 64
-//! lanes) or gfx1100 (waves of 32). [`Program::parse`] decodes it once. A [`Machine`] executes a [`Launch`] workgroup
+//! The input is assembly (`clang++ -S` with `-gline-tables-only` for source lines) for one of [`ARCHITECTURES`].
+//! [`Program::parse`] decodes it once. A [`Machine`] executes a [`Launch`] workgroup
 //! by workgroup and wave by wave; waves take turns at barriers. Registers, EXEC, VCC, LDS, scratch and the counters of
 //! `s_waitcnt` are modelled. Memory is a set of buffers with checked bounds. A [`Fault`] ends the launch and names the
 //! instruction, its source line and a thread: an access outside a buffer, a register that is used before a wait for its
@@ -95,7 +95,7 @@ pub use mistake::{Mistake, MistakeKind, Place};
 pub use observe::{Access, AccessFigures, Observer, Step, bank_rivals};
 pub use operand::{EXEC, Kind, M0, Operand, VCC};
 pub use order::Checks;
-pub use program::{Kernel, Location, Parameter, Program};
+pub use program::{ARCHITECTURES, Kernel, Location, Parameter, Program};
 pub use shadow::UseKind;
 pub use summary::{Count, Summary};
 pub use table::MatrixPart;

@@ -7,6 +7,9 @@ use serde::Serialize;
 use crate::instruction::Instruction;
 use crate::memory;
 
+/// The architectures whose instructions the emulator knows: CDNA 2 to 4 with waves of 64 lanes, RDNA 3 and 4 with waves of 32.
+pub const ARCHITECTURES: [&str; 5] = ["gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"];
+
 /// Address of the first instruction, for calls. Each instruction takes eight bytes, as the compiler's relocations
 /// assume.
 pub(crate) const CODE_ADDRESS: u64 = 0x7_0000_0000;

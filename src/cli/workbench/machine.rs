@@ -12,6 +12,7 @@ use crate::cli::Exit;
 use crate::cli::print_result::print_document;
 use tinyllama_base::untrusted::PlainWriter;
 use tinyllama_workbench::compiled::compiler::Compiler;
+use tinyllama_workbench::machine::ARCHITECTURES;
 use tinyllama_workbench::machine::listing::inspect;
 use tinyllama_workbench::{KernelFile, KernelFinding, text};
 
@@ -22,8 +23,8 @@ pub struct MachineArgs {
     /// The file, instead of the session's
     #[arg(long, value_name = "FILE", overrides_with = "file")]
     file: Option<PathBuf>,
-    /// Architecture to compile for: CDNA 2, CDNA 3 or RDNA 3
-    #[arg(long, value_parser = ["gfx90a", "gfx942", "gfx1100"], default_value = "gfx942")]
+    /// Architecture to compile for
+    #[arg(long, value_parser = ARCHITECTURES, default_value = "gfx942")]
     arch: String,
 }
 

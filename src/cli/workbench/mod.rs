@@ -34,13 +34,11 @@ use tinyllama_session::{
 };
 use tinyllama_workbench::check::{self, CheckOptions, CheckProgress};
 use tinyllama_workbench::compiled::compiler::Compiler;
+use tinyllama_workbench::machine::ARCHITECTURES;
 use tinyllama_workbench::{Exercise, amd, exercise_file, exercises, find, text};
 
 /// Interval at which `watch` checks the file. It compares the time of change, which network homes report as well.
 const LOOK: Duration = Duration::from_millis(300);
-
-/// Architectures whose machine code the emulator executes.
-const ARCHITECTURES: [&str; 3] = ["gfx90a", "gfx942", "gfx1100"];
 
 /// Time limit for a check on a GPU. After that the kernel counts as endless.
 const GPU_LIMIT: Duration = Duration::from_secs(60);
@@ -103,7 +101,7 @@ pub struct CheckArgs {
     /// Draw how a wavefront accesses memory
     #[arg(long)]
     picture: bool,
-    /// Check the machine code of these architectures, such as gfx90a,gfx1100
+    /// Check the machine code of these architectures, for example gfx950,gfx1201
     #[arg(long, value_name = "ARCH", value_delimiter = ',', value_parser = ARCHITECTURES, conflicts_with = "wave")]
     arch: Vec<String>,
     /// Draw the sizes that a check adds from this number, which an earlier check showed

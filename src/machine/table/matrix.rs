@@ -83,8 +83,16 @@ fn mfma_row(side: usize, register: usize, lane: usize) -> usize {
     register / 4 * (256 / side) + lane / side * 4 + register % 4
 }
 
-fn wmma_row(register: usize, lane: usize) -> usize {
-    2 * register + lane / 16
+/// Returns whether both halves of the wave hold different elements of the factors, as on RDNA 4. On RDNA 3 both hold all.
+fn is_split(i: &Instruction) -> bool {
+    i.operands[1].width == 4
+}
+
+fn wmma_row(is_split: bool, register: usize, lane: usize) -> usize {
+    match is_split {
+        true => register + lane / 16 * 8,
+        false => 2 * register + lane / 16,
+    }
 }
 
 /// The elements of the factors a and b and of the result that one lane holds for a matrix instruction.
@@ -106,8 +114,12 @@ impl Instruction {
         Some(match self.group {
             Group::Matrix if self.name.starts_with("v_wmma") => MatrixPart {
                 side: lane % side,
-                depth: (0..depth).collect(),
-                rows: (0..8).map(|register| wmma_row(register, lane)).collect(),
+                depth: (0..depth)
+                    .filter(|k| !is_split(self) || k / 4 % 2 == lane / 16)
+                    .collect(),
+                rows: (0..8)
+                    .map(|register| wmma_row(is_split(self), register, lane))
+                    .collect(),
             },
             Group::Matrix => {
                 let each = depth * side / 64;
@@ -125,9 +137,17 @@ impl Instruction {
 }
 
 /// Computes a WMMA product. Each lane of the lower half holds all 16 elements of a row of the first matrix and of a
-/// column of the second. Results are in column `lane % 16`: even rows in the lower half, odd rows in the upper.
+/// column of the second. Results are in column `lane % 16`: even rows in the lower half, odd rows in the upper. On RDNA 4
+/// fours of elements are in the lower and the upper half by turns, and results are in rows 0 to 7 and 8 to 15.
 fn wmma(c: &mut Core<'_>, i: &Instruction) -> Outcome {
-    multiply::<32>(c, i, 8, |row, k| (row, k), wmma_row);
+    let is_split = is_split(i);
+    let place = |row: usize, k: usize| match is_split {
+        true => (row + k / 4 % 2 * 16, k / 8 * 4 + k % 4),
+        false => (row, k),
+    };
+    multiply::<32>(c, i, 8, place, |register, lane| {
+        wmma_row(is_split, register, lane)
+    });
     Ok(())
 }
 

@@ -107,6 +107,8 @@ fn integers<const N: usize>(name: &str) -> Option<Entry> {
         "and_or_b32" => |a: u32, b: u32, c: u32| a & b | c;
         "or3_b32" => |a: u32, b: u32, c: u32| a | b | c;
         "xor3_b32" => |a: u32, b: u32, c: u32| a ^ b ^ c;
+        // The fourth value is the table of the operation: its bit 4a + 2b + c is the result of the bits a, b and c.
+        "bitop3_b32" => |a: u32, b: u32, c: u32, table: u32| bit_operation(a, b, c, table);
         "xad_u32" => |a: u32, b: u32, c: u32| (a ^ b).wrapping_add(c);
         "mad_u32_u24" => |a: u32, b: u32, c: u32| low24(a).wrapping_mul(low24(b)).wrapping_add(c);
         "mad_i32_i24" => |a: u32, b: u32, c: i32| signed24(a).wrapping_mul(signed24(b)).wrapping_add(c);
@@ -131,6 +133,7 @@ fn halves<const N: usize>(name: &str) -> Option<Entry> {
         "and_b16" => |a: u16, b: u16| a & b;
         "or_b16" => |a: u16, b: u16| a | b;
         "xor_b16" => |a: u16, b: u16| a ^ b;
+        "bitop3_b16" => |a: u16, b: u16, c: u16, table: u32| bit_operation(a.into(), b.into(), c.into(), table) as u16;
         "add_f16" => |a: Half, b: Half| Half(a.0 + b.0);
         "sub_f16" => |a: Half, b: Half| Half(a.0 - b.0);
         "mul_f16" => |a: Half, b: Half| Half(a.0 * b.0);
@@ -311,6 +314,15 @@ fn fused<const N: usize>(x: &[u32; N], y: &[u32; N], z: &[u32; N], result: &mut 
             .mul_add(float(y[lane]), float(z[lane]))
             .to_bits();
     }
+}
+
+/// Combines the bits of three words as `table` says.
+fn bit_operation(a: u32, b: u32, c: u32, table: u32) -> u32 {
+    let of = |word: u32, is_set: bool| if is_set { word } else { !word };
+    (0..8)
+        .filter(|row| table >> row & 1 == 1)
+        .map(|row| of(a, row & 4 != 0) & of(b, row & 2 != 0) & of(c, row & 1 != 0))
+        .fold(0, |all, one| all | one)
 }
 
 /// Permutes bytes. Each byte of `select` names a byte of `b` (0 to 3) or of `a` (4 to 7), a sign (8 to 11), zeros (12)

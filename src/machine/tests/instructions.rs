@@ -1,10 +1,11 @@
-//! Executes single instructions on operands for which AMD's ISA manuals (CDNA 3, RDNA 3) define the result.
+//! Executes single instructions on operands for which AMD's ISA manuals (CDNA 3 and 4, RDNA 3) define the result.
 
 use tinyllama_machine::{
     Argument, Fault, Launch, LaunchError, Machine, Memory, Observer, Program, Step, Wave,
 };
 
 const GFX942: (&str, usize) = ("gfx942", 64);
+const GFX950: (&str, usize) = ("gfx950", 64);
 const GFX1100: (&str, usize) = ("gfx1100", 32);
 
 /// Keeps the registers as the last instruction left them.
@@ -187,6 +188,12 @@ fn vector_results() {
     check(GFX1100, both);
     // The numbers are beyond the largest half, and between the smallest half and its double.
     let packed: &[(&str, u32)] = &[("v1", 0x4974_2400), ("v2", 0xb3e0_0000)];
+    // The lowest bits of the three are all combinations of bits, so the table is the result.
+    check(GFX950, &[
+        ("v_bitop3_b32 v0, v1, v2, v3 bitop3:0x54", &[("v1", 0xf0), ("v2", 0xcc), ("v3", 0xaa)], &[("v0", 0x54)]),
+        ("v_bitop3_b32 v0, v1, v2, v3 bitop3:3", &[("v1", 0xf0), ("v2", 0xcc), ("v3", 0xaa)], &[("v0", 0xffff_ff03)]),
+        ("v_bitop3_b16 v0, v1, v2, v3 bitop3:3", &[("v1", 0xf0), ("v2", 0xcc), ("v3", 0xaa)], &[("v0", 0xff03)]),
+    ]);
     check(GFX942, &[
         ("v_cvt_pkrtz_f16_f32 v0, v1, v2", packed, &[("v0", 0x8001_7bff)]),
         ("v_lshl_add_u64 v[0:1], v[2:3], v4, v[6:7]", &[("v2", 0x8000_0000), ("v3", 0), ("v4", 9), ("v6", 1), ("v7", 0)], &[("v0", 1), ("v1", 1)]),

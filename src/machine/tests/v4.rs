@@ -58,7 +58,7 @@ const fn variant(
     }
 }
 
-const VARIANTS: [Variant; 7] = [
+const VARIANTS: [Variant; 8] = [
     variant("gfx90a", 1, 4, 0, 2e-6),
     variant("gfx90a", 1, 2, 1, 6e-3),
     variant("gfx942", 1, 4, 0, 2e-6),
@@ -66,6 +66,7 @@ const VARIANTS: [Variant; 7] = [
     variant("gfx942", 1, 2, 1, 6e-3),
     variant("gfx1100", 0, 4, 0, 2e-6),
     variant("gfx1100", 2, 2, 1, 6e-3),
+    variant("gfx1201", 2, 2, 1, 6e-3),
 ];
 
 /// Computes sums over heads in f64: outputs, and gradients of queries, keys and values.

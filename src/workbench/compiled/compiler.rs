@@ -20,6 +20,9 @@ const VARIABLE: &str = "TINYLLAMA_CLANG";
 /// The oldest version that knows gfx942 and the builtins of `device.h`.
 const OLDEST: u32 = 17;
 
+/// The first versions that know an architecture, for those that came after [`OLDEST`]. AMD's own clang knew some earlier.
+const FIRST_VERSIONS: [(&str, u32); 3] = [("gfx1200", 18), ("gfx1201", 18), ("gfx950", 20)];
+
 /// Versions that are searched by number, the newest first. A newer one is found as `clang`.
 const VERSIONS: std::ops::RangeInclusive<u32> = OLDEST..=24;
 
@@ -62,6 +65,12 @@ pub enum CompilerError {
         kernel: String,
         architecture: String,
         log: String,
+    },
+    #[error("{compiler} does not know {architecture}{remedy}")]
+    UnknownArchitecture {
+        architecture: String,
+        compiler: String,
+        remedy: String,
     },
     #[error("the compiler {why}, and was stopped: make the file simpler, templates first")]
     Stopped { why: &'static str },
@@ -199,6 +208,14 @@ impl Compiler {
         Ok(self.run(command, kernel, text, architecture)?.text)
     }
 
+    fn unknown(&self, architecture: &str) -> CompilerError {
+        CompilerError::UnknownArchitecture {
+            architecture: architecture.to_owned(),
+            compiler: self.version.clone(),
+            remedy: needed(architecture),
+        }
+    }
+
     fn run(
         &self,
         mut command: Command,
@@ -223,6 +240,12 @@ impl Compiler {
         }
         let log = String::from_utf8_lossy(&ended.stderr).into_owned();
         if !ended.status.success() {
+            if ["invalid target ID", "unknown target CPU"]
+                .iter()
+                .any(|what| log.contains(what))
+            {
+                return Err(self.unknown(architecture));
+            }
             return Err(CompilerError::Refused {
                 kernel: kernel.to_owned(),
                 architecture: architecture.to_owned(),
@@ -232,6 +255,17 @@ impl Compiler {
         let text = String::from_utf8_lossy(&ended.stdout).into_owned();
         Ok(Compiled { text, log })
     }
+}
+
+fn needed(architecture: &str) -> String {
+    let first = FIRST_VERSIONS
+        .iter()
+        .find(|(name, _)| *name == architecture);
+    first.map_or(String::new(), |(_, version)| {
+        format!(
+            "; install clang {version} or later, for example Debian's package clang-22 or ROCm's, or name one in the variable {VARIABLE}"
+        )
+    })
 }
 
 /// Returns `clang 19.1.7` if `path` is a clang that is new enough and has the AMDGPU target.

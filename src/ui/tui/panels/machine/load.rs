@@ -6,7 +6,7 @@ use super::MachinePanel;
 use crate::tui::{Effect, Effects, Message, Model, OpenStep, Panel};
 use tinyllama_session::kernel::start_exercise;
 use tinyllama_workbench::compiled::compiler::Compiler;
-use tinyllama_workbench::compiled::facts::ARCHITECTURES;
+use tinyllama_workbench::machine::ARCHITECTURES;
 use tinyllama_workbench::machine::trace::trace;
 use tinyllama_workbench::{Exercise, KernelFile, KernelFinding};
 
