@@ -13,8 +13,8 @@ use tinyllama_workbench::compiled::facts::ARCHITECTURES;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Compiled code")]
 pub struct ArchArgs {
-    /// Show what the kernels need of a compute unit of this architecture: gfx90a, gfx942, gfx1100, gfx1151, gfx1200,
-    /// gfx1201; `all` means the first three
+    /// Show what the kernels need of a compute unit of this architecture: gfx90a, gfx942, gfx950 (V4's kernels), gfx1100,
+    /// gfx1151, gfx1200, gfx1201; `all` means gfx90a, gfx942 and gfx1100
     #[arg(long, value_name = "ARCH")]
     pub arch: Option<String>,
     /// Print a kernel as HIP C++ for gfx942 in f32

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
+use itertools::Itertools as _;
 use serde::Serialize;
 
 use super::KernelSelection;
@@ -22,7 +23,7 @@ pub(super) fn show(names: &[&str], selection: &KernelSelection<'_>) -> Result<Ex
         .kernels
         .retain(|kernel| selection.takes(&kernel.operation, &kernel.dtype));
     let document = KernelsDocument {
-        compiled_with: &facts.compiler,
+        compiled_with: compilers(&facts, names),
         measured: false,
         kernels: facts
             .kernels
@@ -56,9 +57,15 @@ fn recorded(names: &[&str]) -> Result<Facts> {
     Ok(facts)
 }
 
+/// Names the compilers of these architectures, each once.
+fn compilers(facts: &Facts, names: &[&str]) -> String {
+    let compilers = names.iter().filter_map(|name| facts.compilers.get(*name));
+    compilers.unique().join(", ")
+}
+
 #[derive(Serialize)]
 struct KernelsDocument<'a> {
-    compiled_with: &'a str,
+    compiled_with: String,
     /// Always false, because the figures come from a compiler.
     measured: bool,
     kernels: Vec<KernelFactsRow<'a>>,
@@ -92,7 +99,7 @@ fn text_table(facts: &Facts, architecture: &str) -> TextTable {
     let unknown = || "not known".to_owned();
     let title = format!(
         "Compiled for {architecture} from HIP C++ by {}; never run, never measured",
-        facts.compiler
+        compilers(facts, &[architecture])
     );
     TableColumns::titled(title, &kernels)
         .left("kernel", |one| one.kernel.clone())

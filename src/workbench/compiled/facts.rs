@@ -1,5 +1,7 @@
 //! The table of resources that kernels take on each architecture.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use tinyllama_base::architecture;
 
@@ -10,19 +12,19 @@ use tinyllama_profile::show::occupancy::{Occupancy, occupancy};
 /// The architectures that `all` means, as examples for the others: CDNA 2 and 3 with waves of 64, RDNA 3 with waves of 32.
 pub const ARCHITECTURES: [&str; 3] = ["gfx90a", "gfx942", "gfx1100"];
 
-/// The architectures whose figures are part of the program. They include RDNA 3.5 and 4.
-pub const RECORDED_ARCHITECTURES: [&str; 6] = [
-    "gfx90a", "gfx942", "gfx1100", "gfx1151", "gfx1200", "gfx1201",
+/// The architectures whose figures are part of the program. They include CDNA 4, RDNA 3.5 and 4.
+pub const RECORDED_ARCHITECTURES: [&str; 7] = [
+    "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1151", "gfx1200", "gfx1201",
 ];
 
 const RECORDED: &str = include_str!("../../../assets/kernel-resources.json");
 
-/// A compiled table: its compiler and one row per kernel.
+/// A compiled table: the compiler of each architecture and one row per kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Facts {
-    /// For example `clang 19.1.7`.
-    pub compiler: String,
+    /// By architecture, for example `clang 19.1.7`.
+    pub compilers: BTreeMap<String, String>,
     pub kernels: Vec<KernelFacts>,
 }
 

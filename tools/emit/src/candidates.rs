@@ -60,7 +60,8 @@ pub fn candidates(target: &Target, all: bool) -> Result<Vec<EmittedLaunch>, Sour
     let mut seen = HashSet::new();
     let mut candidates = Vec::new();
     let variants = variants(&preset_sizes(), &TYPICAL.to_string());
-    for variant in variants.iter().filter(|variant| all || variant.typical) {
+    let is_wanted = |typical: bool| target.has_emitted_source() && (all || typical);
+    for variant in variants.iter().filter(|one| is_wanted(one.typical)) {
         // `None` means that a device of this architecture refuses the block sizes.
         for launch in variant.launches(target)?.unwrap_or_default() {
             if seen.insert(launch.source.clone()) {

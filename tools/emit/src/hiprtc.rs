@@ -16,6 +16,7 @@ use tinyllama_engine::device::driver::{
 };
 use tinyllama_engine::targets::v4;
 use tinyllama_learner_kernels::gpu;
+use tinyllama_workbench::compiled::facts::RECORDED_ARCHITECTURES;
 use tinyllama_workbench::exercise::{Exercise, exercises};
 use tinyllama_workbench::file::KernelFile;
 use tinyllama_workbench::source::SOURCE;
@@ -23,11 +24,6 @@ use tinyllama_workbench::source::SOURCE;
 use crate::candidates;
 use crate::selection::{KernelSelection, V4};
 use crate::source::Target;
-
-/// The architectures that `all` means: every one from CDNA 2 and RDNA 3 on that the program has facts about.
-const ARCHITECTURES: [&str; 7] = [
-    "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1151", "gfx1200", "gfx1201",
-];
 
 /// Compute units of a device that cubecl emits no sources for: the number of an MI350X. Block sizes depend on it.
 const UNLISTED_COMPUTE_UNITS: u32 = 256;
@@ -57,7 +53,7 @@ struct CompileRefusal {
 /// If an architecture is unknown, or there is no compiler. What the compiler refuses is printed, and makes the result false.
 pub fn compile(named: &str, all: bool, selection: &KernelSelection) -> Result<bool> {
     let architectures: Vec<&str> = match named {
-        "all" => ARCHITECTURES.to_vec(),
+        "all" => RECORDED_ARCHITECTURES.to_vec(),
         named => named.split(',').map(str::trim).collect(),
     };
     let mut passed = true;
@@ -98,7 +94,7 @@ fn offline(name: &str) -> Result<Properties> {
         return Ok(candidates::offline(&target));
     }
     let Some(known) = architecture::find(name) else {
-        let known = ARCHITECTURES.join(", ");
+        let known = RECORDED_ARCHITECTURES.join(", ");
         return Err(UsageError(format!(
             "`{name}` is not a known architecture; take one such as {known}"
         ))

@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use tinyllama_base::errln;
 use tinyllama_emit::selection::{KernelSelection, amd_targets, targets};
 use tinyllama_emit::{hiprtc, objects, record, resources, texts};
+use tinyllama_workbench::compiled::facts::RECORDED_ARCHITECTURES;
 
 /// Emits the kernels as C++ and compiles them for GPUs that need not exist
 #[derive(Debug, Parser)]
@@ -47,8 +48,12 @@ enum Command {
         #[command(flatten)]
         scope: Scope,
     },
-    /// Write assets/kernel-resources.json and assets/kernel-sources again; needs clang
-    Record,
+    /// Write assets/kernel-resources.json and assets/kernel-sources again; needs clang, and clang 20 or later for gfx950
+    Record {
+        /// Architectures between commas whose rows are written again; the others stay
+        #[arg(long, default_value_t = RECORDED_ARCHITECTURES.join(","))]
+        arch: String,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -95,9 +100,9 @@ fn run(command: &Command) -> Result<bool> {
         Command::CodeObjects { folder, scope } => {
             objects::write(&amd_targets(&scope.arch)?, folder, &scope.selection).map(|()| true)
         }
-        Command::Record => {
+        Command::Record { arch } => {
             let tool = Path::new(env!("CARGO_MANIFEST_DIR"));
-            record::write(&tool.join("../..")).map(|()| true)
+            record::write(&tool.join("../.."), arch).map(|()| true)
         }
     }
 }

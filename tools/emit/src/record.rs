@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use tinyllama_workbench::compiled::facts::RECORDED_ARCHITECTURES;
+use tinyllama_workbench::compiled::facts::{self, KernelFacts, RECORDED_ARCHITECTURES};
 
 use crate::candidates::{self, EmittedLaunch};
 use crate::selection::{V4, amd_targets};
@@ -15,11 +15,11 @@ use crate::{resources, texts};
 const ARCHITECTURE: &str = "gfx942";
 const DTYPE: &str = "f32";
 
-/// Writes the table and the sources into the project at `root`.
+/// Writes the table and the sources into the project at `root`. Rows of the table for other architectures than `names` stay.
 ///
 /// # Errors
 /// If a kernel cannot be emitted or compiled, or a file cannot be written.
-pub fn write(root: &Path) -> Result<()> {
+pub fn write(root: &Path, names: &str) -> Result<()> {
     let folder = root.join("assets/kernel-sources").join(ARCHITECTURE);
     for (path, text) in sources()? {
         let path = folder.join(path);
@@ -28,7 +28,16 @@ pub fn write(root: &Path) -> Result<()> {
             .with_context(|| format!("cannot create {}", parent.display()))?;
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let facts = resources::compile(&amd_targets(&RECORDED_ARCHITECTURES.join(","))?, false)?;
+    let made = resources::compile(&amd_targets(names)?, false)?;
+    let mut facts = facts::recorded()?;
+    let is_old = |kernel: &KernelFacts| !made.compilers.contains_key(&kernel.architecture);
+    facts.kernels.retain(is_old);
+    facts.kernels.extend(made.kernels);
+    facts.compilers.extend(made.compilers);
+    let place = |name: &str| RECORDED_ARCHITECTURES.iter().position(|one| *one == name);
+    facts
+        .kernels
+        .sort_by_key(|kernel| place(&kernel.architecture));
     let path = root.join("assets/kernel-resources.json");
     fs::write(&path, serde_json::to_string_pretty(&facts)? + "\n")
         .with_context(|| format!("cannot write {}", path.display()))

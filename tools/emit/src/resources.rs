@@ -1,5 +1,6 @@
 //! Compiles kernels with clang, and checks what they take of a compute unit against their budgets.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -46,7 +47,10 @@ pub fn print(
 pub fn compile(targets: &[Target], all: bool) -> Result<Facts> {
     let compiler = Compiler::find()?;
     let progress = io::stderr().is_terminal();
-    let mut kernels = Vec::new();
+    let mut facts = Facts {
+        compilers: BTreeMap::new(),
+        kernels: Vec::new(),
+    };
     for target in targets {
         let candidates = candidates::candidates(target, all)?;
         let finished = AtomicUsize::new(0);
@@ -57,13 +61,14 @@ pub fn compile(targets: &[Target], all: bool) -> Result<Facts> {
                 eprint!("\rcompiling for {target}: {finished} of {all}");
             }
         };
-        kernels.extend(candidates::compile(&compiler, target, &candidates, &done)?);
+        let version = compiler.version.clone();
+        facts.compilers.insert(target.to_string(), version);
+        facts
+            .kernels
+            .extend(candidates::compile(&compiler, target, &candidates, &done)?);
         if progress {
             errln!("");
         }
     }
-    Ok(Facts {
-        compiler: compiler.version.to_owned(),
-        kernels,
-    })
+    Ok(facts)
 }
