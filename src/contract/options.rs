@@ -200,8 +200,10 @@ type HostKernel = Arc<
 /// A custom kernel that replaces one of the target's kernels.
 #[derive(Clone)]
 pub struct KernelInPlace {
-    /// The operation: `rmsnorm`, `swiglu`, `cross-entropy` or `adamw`.
+    /// The exercise that it is written for.
     pub operation: String,
+    /// Name of the target's kernel.
+    pub replaces: String,
     pub entry: String,
     pub file: PathBuf,
     /// HIP C++ source that nvrtc also accepts.

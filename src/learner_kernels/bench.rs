@@ -125,7 +125,9 @@ fn reference_racer(
         let library = driver.gemm_library()?;
         return Ok(Some((library, Racer::Product(plan, operands), None)));
     }
-    let Some(alone) = time_alone(&problem.exercise.name, &size, driver.properties()) else {
+    let exercise = problem.exercise;
+    let kernel = exercise.v4.as_ref().unwrap_or(&exercise.name);
+    let Some(alone) = time_alone(kernel, &size, driver.properties()) else {
         return Ok(None);
     };
     let kernel = driver.compile(&alone.source)?.kernel(alone.entry)?;

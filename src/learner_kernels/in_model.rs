@@ -5,19 +5,17 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use itertools::Itertools as _;
 
 use super::gpu;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_contract::{Arrays, KernelInPlace};
 use tinyllama_workbench::compiled::compiler::Compiler;
-use tinyllama_workbench::exercise::{Exercise, NamedSizes, find};
+use tinyllama_workbench::exercise::{Exercise, NamedSizes, exercises};
 use tinyllama_workbench::file::KernelFile;
 use tinyllama_workbench::judge::{self, Built};
 use tinyllama_workbench::problem::PreparedCase;
 use tinyllama_workbench::{KernelFinding, text};
-
-/// Exercises whose kernels can replace V4's own.
-pub const PLACES: [&str; 4] = ["rmsnorm", "swiglu", "cross-entropy", "adamw"];
 
 /// The architecture of the emulated kernel, and its lanes of a wavefront.
 const ARCHITECTURE: &str = "gfx942";
@@ -28,13 +26,14 @@ const WAVE: u32 = 64;
 /// # Errors
 /// Fails if V4 has no place for the exercise, or the file has no such kernel.
 pub fn kernel(operation: &str, path: &Path) -> Result<KernelInPlace> {
-    if !PLACES.contains(&operation) {
-        let places = PLACES.join(", ");
+    let with_place = exercises()?.iter().filter(|one| one.v4.is_some());
+    let mut found = with_place.clone().filter(|one| one.name == operation);
+    let Some((exercise, replaces)) = found.find_map(|one| Some((one, one.v4.clone()?))) else {
+        let places = with_place.map(|one| &one.name).join(", ");
         bail!(UsageError(format!(
             "--kernel {operation}: v4 has places for {places}"
         )));
-    }
-    let exercise = find(operation)?;
+    };
     let file = KernelFile::read(path).map_err(|error| UsageError(format!("{error:#}")))?;
     let refuse = |why: KernelFinding| UsageError(format!("{}: {}", path.display(), why.message));
     let file = file.map_err(refuse)?;
@@ -47,6 +46,7 @@ pub fn kernel(operation: &str, path: &Path) -> Result<KernelInPlace> {
     Ok(KernelInPlace {
         file: path.to_owned(),
         operation: operation.to_owned(),
+        replaces,
         entry: launch.entry.clone(),
         source: gpu::source(&file),
         shape: Arc::new(|sizes| {

@@ -33,6 +33,9 @@ pub struct Exercise {
     pub after: Vec<String>,
     /// One sentence that names the part of the model that does the same.
     pub model: String,
+    /// Name of V4's kernel that the learner's can replace in a training step, if there is one.
+    #[serde(default)]
+    pub v4: Option<String>,
     /// One sentence that explains the form of the solution.
     pub reason: String,
     /// The task as Markdown.

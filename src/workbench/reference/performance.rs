@@ -1,36 +1,6 @@
-//! Computes the expected results of the exercises from the fifteenth on.
+//! The references of exercises about performance.
 
-use super::{
-    PreparedCase, Reference, ReferenceOutputs, elementwise, matmul, number, rotated, transpose,
-};
-
-pub(super) const REFERENCES: &[(&str, Reference)] = &[
-    ("ported-reduction", largest_of_rows),
-    ("vector-loads", elementwise),
-    ("rope-in-place", |problem| vec![("x", rotated(problem))]),
-    ("swizzle", transpose),
-    ("registers", without_mean),
-    ("histogram", counts),
-    ("prefix-sum", running_sums),
-    ("masked-softmax", masked_softmax),
-    ("top-k", top_k),
-    ("quantise", quantised),
-    ("persistent", norms),
-    ("double-buffer", matmul),
-    ("matrix-lanes", matmul),
-    ("fused-epilogue", swiglu_of_product),
-    ("decode-attention", decode_attention),
-    ("attention-backward", attention_backward),
-    ("online-softmax", weighted_means),
-    ("streams-and-graphs", |problem| {
-        let (x, bias) = (problem.floats("x"), problem.floats("bias"));
-        vec![(
-            "out",
-            x.iter().zip(bias).map(|(x, bias)| 2.0 * x + bias).collect(),
-        )]
-    }),
-    ("xcd-order", product_on_dies),
-];
+use super::{PreparedCase, ReferenceOutputs, matmul, number};
 
 fn rows(x: &[f64], width: usize) -> impl Iterator<Item = &[f64]> {
     x.chunks(width.max(1))
@@ -51,13 +21,13 @@ fn softmax(scores: &[f64]) -> impl Iterator<Item = f64> {
     scores.iter().map(move |score| (score - m).exp() / sum)
 }
 
-fn largest_of_rows(problem: &PreparedCase<'_>) -> ReferenceOutputs {
+pub(super) fn largest_of_rows(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let x = problem.floats("x");
     let all = rows(&x, problem.extent("width")).map(largest);
     vec![("largest", all.collect())]
 }
 
-fn without_mean(problem: &PreparedCase<'_>) -> ReferenceOutputs {
+pub(super) fn without_mean(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let (mut x, columns) = (problem.floats("x"), problem.extent("columns").max(1));
     for column in 0..columns {
         let own = || (column..x.len()).step_by(columns);
@@ -70,7 +40,7 @@ fn without_mean(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     vec![("out", x)]
 }
 
-fn counts(problem: &PreparedCase<'_>) -> ReferenceOutputs {
+pub(super) fn counts(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let mut counts = vec![0.0; problem.extent("bins")];
     for token in problem.indices("tokens") {
         counts[token] += 1.0;
@@ -78,7 +48,7 @@ fn counts(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     vec![("counts", counts)]
 }
 
-fn running_sums(problem: &PreparedCase<'_>) -> ReferenceOutputs {
+pub(super) fn running_sums(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let x: Vec<f64> = problem.indices("x").iter().map(|x| *x as f64).collect();
     let sums = |row: &[f64]| {
         let sums = row.iter().scan(0.0, |sum, x| {
@@ -91,7 +61,7 @@ fn running_sums(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     vec![("out", all.collect())]
 }
 
-fn masked_softmax(problem: &PreparedCase<'_>) -> ReferenceOutputs {
+pub(super) fn masked_softmax(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let (scores, visible) = (problem.floats("scores"), problem.indices("visible"));
     let masked = |(row, seen): (&[f64], &usize)| {
         let hidden = std::iter::repeat_n(0.0, row.len() - seen);
@@ -101,7 +71,7 @@ fn masked_softmax(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     vec![("p", all.flat_map(masked).collect())]
 }
 
-fn weighted_means(problem: &PreparedCase<'_>) -> ReferenceOutputs {
+pub(super) fn weighted_means(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let [scores, values] = ["scores", "values"].map(|name| problem.floats(name));
     let rows = problem.extent("rows");
     let mean = |row: usize| {
@@ -117,7 +87,7 @@ fn weighted_means(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     vec![("out", (0..rows).map(mean).collect())]
 }
 
-fn top_k(problem: &PreparedCase<'_>) -> ReferenceOutputs {
+pub(super) fn top_k(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let logits = problem.floats("logits");
     let (mut values, mut places) = (vec![], vec![]);
     for row in rows(&logits, problem.extent("classes")) {
@@ -130,7 +100,7 @@ fn top_k(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     vec![("values", values), ("places", places)]
 }
 
-fn quantised(problem: &PreparedCase<'_>) -> ReferenceOutputs {
+pub(super) fn quantised(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let x = problem.floats("x");
     let (mut packed, mut scales) = (vec![], vec![]);
     for row in rows(&x, problem.extent("width")) {
@@ -153,7 +123,7 @@ fn quantised(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     vec![("packed", packed), ("scales", scales)]
 }
 
-fn norms(problem: &PreparedCase<'_>) -> ReferenceOutputs {
+pub(super) fn norms(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let (x, weight) = (problem.floats("x"), problem.floats("weight"));
     let y = tinyllama_kernel_catalog::rmsnorm::reference_forward(
         &x,
@@ -163,7 +133,7 @@ fn norms(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     vec![("y", y)]
 }
 
-fn swiglu_of_product(problem: &PreparedCase<'_>) -> ReferenceOutputs {
+pub(super) fn swiglu_of_product(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let (x, w) = (problem.floats("x"), problem.floats("w"));
     let [width, k] = ["width", "k"].map(|name| problem.extent(name));
     let product = |row: &[f64], column: usize| -> f64 {
@@ -181,7 +151,7 @@ fn swiglu_of_product(problem: &PreparedCase<'_>) -> ReferenceOutputs {
 }
 
 /// Returns the product, and the die of each tile: every die has tiles that follow each other, the first ones one more.
-fn product_on_dies(problem: &PreparedCase<'_>) -> ReferenceOutputs {
+pub(super) fn product_on_dies(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let [rows, columns] = ["m", "n"].map(|name| problem.extent(name).div_ceil(16));
     let (tiles, dies) = (rows * columns, problem.extent("xcds").max(1));
     let share = |die: usize| tiles / dies + usize::from(die < tiles % dies);
@@ -191,7 +161,7 @@ fn product_on_dies(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     outputs
 }
 
-fn decode_attention(problem: &PreparedCase<'_>) -> ReferenceOutputs {
+pub(super) fn decode_attention(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let [q, keys, values] = ["q", "keys", "values"].map(|name| problem.floats(name));
     let [length, width] = ["length", "head_dim"].map(|name| problem.extent(name));
     let scale = number(problem, "scale");
@@ -212,7 +182,7 @@ fn decode_attention(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     vec![("out", out)]
 }
 
-fn attention_backward(problem: &PreparedCase<'_>) -> ReferenceOutputs {
+pub(super) fn attention_backward(problem: &PreparedCase<'_>) -> ReferenceOutputs {
     let [q, k, v, out_gradient, lse, delta] =
         ["q", "k", "v", "out_gradient", "lse", "delta"].map(|name| problem.floats(name));
     let (tokens, width, scale) = (problem.extent("tokens"), 32, number(problem, "scale"));
@@ -234,4 +204,10 @@ fn attention_backward(problem: &PreparedCase<'_>) -> ReferenceOutputs {
         }
     }
     vec![("dq", dq), ("dk", dk), ("dv", dv)]
+}
+
+pub(super) fn twice_and_bias(problem: &PreparedCase<'_>) -> ReferenceOutputs {
+    let (x, bias) = (problem.floats("x"), problem.floats("bias"));
+    let out = x.iter().zip(bias).map(|(x, bias)| 2.0 * x + bias);
+    vec![("out", out.collect())]
 }

@@ -175,9 +175,8 @@ pub struct UpdateOperation {
     pub weights: Vec<BufferHandle>,
 }
 
-/// An exercise of the workbench that does an operation's work, and the arguments for its kernel.
+/// The arguments for a learner's kernel in the place of an operation's.
 pub struct InPlace {
-    pub exercise: &'static str,
     /// Buffers by the exercise's names, in the order of its arguments; empty for an update, whose arrays are no buffers.
     pub arrays: Vec<(&'static str, BufferHandle)>,
     /// Sizes, which follow the arrays.
@@ -191,31 +190,23 @@ impl Operation {
     /// exercise does its work.
     pub fn in_place(&self, config: &ModelConfig, ranks: usize) -> Option<InPlace> {
         let rows = ("rows", config.tokens());
-        let (exercise, names, sizes, number): (_, &[_], _, _) = match self {
+        let (names, sizes, number): (&[_], _, _) = match self {
             Operation::Normalize(_) => (
-                "rmsnorm",
                 &["x", "weight", "y", "scale"],
                 [rows, ("width", config.hidden)],
                 Some(("epsilon", NORM_EPSILON as f32)),
             ),
-            Operation::Activate(_) => (
-                "swiglu",
-                &["gate_up", "out"],
-                [rows, ("width", config.ffn)],
-                None,
-            ),
+            Operation::Activate(_) => (&["gate_up", "out"], [rows, ("width", config.ffn)], None),
             Operation::CrossEntropy(_) => (
-                "cross-entropy",
                 &["logits", "targets", "losses", "gradient"],
                 [rows, ("classes", config.vocabulary)],
                 // The share is for the mean over the whole batch, which includes the other ranks' parts.
                 Some(("share", 1.0 / (rows.1 * ranks) as f32)),
             ),
-            Operation::UpdateOperation(op) => ("adamw", &[], [("n", op.elements.len()); 2], None),
+            Operation::UpdateOperation(op) => (&[], [("n", op.elements.len()); 2], None),
             _ => return None,
         };
         Some(InPlace {
-            exercise,
             arrays: names.iter().copied().zip(self.buffers(&Use::ALL)).collect(),
             sizes,
             number,

@@ -34,9 +34,9 @@ fn distinct_values(count: usize) -> Vec<f32> {
         .collect()
 }
 
-/// Returns the f32 kernel for `exercise` with its sizes by name. `None` if V4 has no such kernel, or not for these sizes.
+/// Returns the f32 kernel `name` for an exercise, whose sizes have names. `None` if V4 has no such kernel, or not for these sizes.
 pub fn time_alone(
-    exercise: &str,
+    name: &str,
     size: &dyn Fn(&str) -> usize,
     properties: &Properties,
 ) -> Option<IsolatedKernels> {
@@ -57,12 +57,12 @@ pub fn time_alone(
             .map(|name| ArgumentSource::Named(name))
             .collect()
     };
-    if exercise == "attention" {
+    if name == "attention" {
         return attention(config, size, properties);
     }
     let rows = size("rows");
-    let (entry, launch, arguments) = match exercise {
-        "rmsnorm" => {
+    let (entry, launch, arguments) = match name {
+        "normalize" => {
             config.hidden = size("width");
             let teams = row_teams(&config, properties);
             (
@@ -80,7 +80,7 @@ pub fn time_alone(
                 named(&["gate_up", "out", "rows"]),
             )
         }
-        "cross-entropy" => {
+        "cross_entropy" => {
             config.vocabulary = size("classes");
             (
                 "cross_entropy",

@@ -253,7 +253,7 @@ impl CompiledKernels {
             return Ok(None);
         };
         let mut all = self.own.iter();
-        let Some((own, kernel)) = all.find(|(own, _)| own.operation == place.exercise) else {
+        let Some((own, kernel)) = all.find(|(own, _)| own.replaces == operation.name()) else {
             return Ok(None);
         };
         let sizes = place.sizes;

@@ -13,7 +13,7 @@ use tinyllama_kernels::rmsnorm::host::{NormRows, SavedNorm};
 use tinyllama_kernels::{cross_entropy, rope, swiglu};
 
 use super::executor::{Executor, NamedArrays};
-use super::operation::{InPlace, Operation};
+use super::operation::Operation;
 use super::schedule::{LOSS_RING, Schedule, latest};
 use crate::model::{NORM_EPSILON, attention_shape, rotary_table};
 use crate::train::telemetry::PoolMemory;
@@ -57,8 +57,8 @@ impl HostExecutor {
     fn by_own_kernel(&mut self, node: usize) -> Result<bool> {
         let operation = &self.schedule.nodes[node].operation;
         let place = operation.in_place(&self.schedule.config, 1);
-        let of = |place: &InPlace| self.own.iter().find(|own| own.operation == place.exercise);
-        let own = place.as_ref().and_then(of);
+        let mut all = self.own.iter();
+        let own = all.find(|own| own.replaces == operation.name());
         let Some((place, own)) = place.as_ref().zip(own) else {
             return Ok(false);
         };
