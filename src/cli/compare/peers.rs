@@ -93,7 +93,9 @@ fn output(mut child: Child, stop: &Control) -> Result<Output> {
         });
         scope.spawn(|| {
             let show = |line: Vec<u8>| errln!("{}", plain(&String::from_utf8_lossy(&line)));
-            errors.map(|errors| each_line(errors, |line| line.map(show).is_ok()));
+            if let Some(errors) = errors {
+                each_line(errors, |line| line.map(show).is_ok());
+            }
         });
         let output = child.wait_with_output();
         drop(ended);
