@@ -13,7 +13,8 @@ pub struct WireTime {
     pub gpus: usize,
     /// Size of all gradients.
     pub gradient_bytes: f64,
-    /// Bytes that each GPU sends: 2 (n - 1)/n times the gradients. It receives as many at the same time.
+    /// Bytes that each GPU sends: 2 (n - 1)/n times the gradients, half of them as updated parameters. It receives as many
+    /// at the same time.
     pub wire_bytes: f64,
     /// Rate in one direction. Null if no run measured it and no data sheet has it.
     pub link: Option<Link>,
@@ -50,8 +51,14 @@ impl Link {
     pub fn measured(run: &MeasuredRun) -> Option<Link> {
         let ranks = run.hello.ranks.as_ref()?;
         let kernels = &run.kernels.as_ref()?.kernels;
-        let sums = kernels.iter().find(|kernel| kernel.name == v4::SUM)?;
-        let (bytes, ms) = (sums.bytes_per_step?, sums.device_ms_per_step?);
+        let exchanges = kernels
+            .iter()
+            .filter(|kernel| v4::EXCHANGES.contains(&&*kernel.name));
+        let (mut bytes, mut ms) = (0.0, 0.0);
+        for exchange in exchanges {
+            bytes += exchange.bytes_per_step?;
+            ms += exchange.device_ms_per_step?;
+        }
         let folder = run.path.file_name().unwrap_or_default().display();
         (bytes > 0.0 && ms > 0.0).then(|| Link {
             bytes_per_s: 1e3 * bytes / ms,

@@ -14,8 +14,12 @@ pub const TARGET: Target = Target(&TargetDescription {
     engine: EngineKind::Scheduled,
 });
 
-/// Name of the sums over ranks in lists of kernels.
+/// Names of sums over ranks in lists of kernels: whole sums, sums of which each rank gets a part, and the exchange of
+/// updated parts.
 pub const SUM: &str = "all_reduce";
+pub const SCATTER: &str = "reduce_scatter";
+pub const GATHER: &str = "all_gather";
+pub const EXCHANGES: [&str; 3] = [SUM, SCATTER, GATHER];
 
 /// How often each byte passes a GPU's link when `ranks` GPUs sum in a ring. Every part goes round twice: once to be
 /// summed and once to be distributed. Each round passes all GPUs except the owner.

@@ -19,6 +19,8 @@ interface! {
         abort(Opaque) = "ncclCommAbort";
         late_error(Opaque, *mut c_int) = "ncclCommGetAsyncError";
         all_reduce(*const c_void, *mut c_void, usize, c_int, c_int, Opaque, Opaque) = "ncclAllReduce";
+        reduce_scatter(*const c_void, *mut c_void, usize, c_int, c_int, Opaque, Opaque) = "ncclReduceScatter";
+        all_gather(*const c_void, *mut c_void, usize, c_int, Opaque, Opaque) = "ncclAllGather";
         start_group() = "ncclGroupStart";
         end_group() = "ncclGroupEnd";
     }
@@ -52,10 +54,23 @@ impl UniqueId {
     }
 }
 
+/// What ranks do with an array that each of them has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exchange {
+    /// Every rank gets the sum of all ranks' arrays.
+    Sum,
+    /// Every rank gets its own part of that sum. The rest of its array stays.
+    ScatteredSum,
+    /// Every rank gets the own parts of all ranks.
+    Gather,
+}
+
 /// One rank's membership in the group of all ranks. It belongs to the device with which it was made.
 pub struct Communicator {
     library: CollectiveInterface,
     handle: Opaque,
+    rank: usize,
+    ranks: usize,
     shared: Rc<DriverState>,
 }
 
@@ -155,21 +170,25 @@ impl Driver {
         Ok(Communicator {
             library,
             handle,
+            rank,
+            ranks,
             shared: Rc::clone(&self.shared),
         })
     }
 }
 
 impl Communicator {
-    /// Replaces each of `parts`, gradients in `precision`, by its sum over all ranks, in one group.
+    /// Exchanges each of `arrays`, numbers in `precision`, with all ranks in place, in one group. A rank's own part is the
+    /// one with its number if an array is divided evenly.
     ///
     /// # Safety
-    /// The parts stay allocated until the stream has passed (or, captured, while the graph is used). All ranks sum
-    /// parts of the same sizes in the same order.
-    pub unsafe fn sum(
+    /// The arrays stay allocated until the stream has passed (or, captured, while the graph is used). All ranks exchange
+    /// arrays of the same sizes in the same order.
+    pub unsafe fn exchange(
         &self,
+        exchange: Exchange,
         stream: &Stream,
-        parts: &[Slice],
+        arrays: &[Slice],
         precision: GemmPrecision,
     ) -> Result<()> {
         let (library, size) = (&self.library, precision.element_bytes());
@@ -180,10 +199,18 @@ impl Communicator {
         // SAFETY: the ranges have the given lengths; the caller guarantees the rest. Every started group is ended.
         let summed = unsafe {
             library.start_group()?;
-            let summed = parts.iter().try_for_each(|part| {
-                let (place, count) = (part.address().0 as *mut c_void, part.bytes() / size);
+            let summed = arrays.iter().try_for_each(|array| {
+                let (all, count) = (array.address().0 as *mut c_void, array.bytes() / size);
+                let part = count / self.ranks;
+                let own = all.byte_add(self.rank * part * size);
                 let (comm, stream) = (self.handle, stream.handle());
-                library.all_reduce(place, place, count, kind, SUM, comm, stream)
+                match exchange {
+                    Exchange::Sum => library.all_reduce(all, all, count, kind, SUM, comm, stream),
+                    Exchange::ScatteredSum => {
+                        library.reduce_scatter(all, own, part, kind, SUM, comm, stream)
+                    }
+                    Exchange::Gather => library.all_gather(own, all, part, kind, comm, stream),
+                }
             });
             summed.and(library.end_group())
         };

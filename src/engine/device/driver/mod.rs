@@ -46,7 +46,7 @@ mod tuning;
 
 pub use cache::ModuleCache;
 pub use calls::loaded_from;
-pub use collective::{Communicator, UniqueId};
+pub use collective::{Communicator, Exchange, UniqueId};
 pub use compile::{CompileRequest, SourceCode};
 pub use error::{DriverError, ErrorClass, Result};
 pub use gemm::{AlgorithmSelection, GemmPlan};

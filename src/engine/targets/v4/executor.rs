@@ -92,10 +92,11 @@ pub trait Executor {
     /// at most one per run.
     fn last_losses(&mut self, count: usize) -> Result<Vec<f32>>;
 
-    /// Reads all parameters in the layout of the schedule.
+    /// Reads all parameters in the layout of the schedule. On one of several ranks the parts that others update are as the
+    /// last forward pass read them.
     fn weights(&mut self) -> Result<Vec<f32>>;
 
-    /// Reads the parameters and both moments; empty if the executor cannot read them.
+    /// Reads the parameters and both moments, on one of several ranks those of the parts that it updates; empty if the executor cannot read them.
     fn optimizer_state(&mut self) -> Result<NamedArrays> {
         Ok(vec![])
     }
@@ -103,7 +104,7 @@ pub trait Executor {
     /// Replaces all parameters, clears the moments and restarts the count of updates.
     fn set_weights(&mut self, weights: &[f32]) -> Result<()>;
 
-    /// Reads the gradients of the last run in the layout of the schedule.
+    /// Reads the gradients of the last run in the layout of the schedule. On one of several ranks all of them have to call it.
     fn gradients(&mut self) -> Result<Vec<f32>>;
 
     /// Reads the logits of the last run, `[N, V]`.

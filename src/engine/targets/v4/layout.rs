@@ -122,6 +122,11 @@ impl ParameterLayout {
         self.elements(self.embedding() + 1, self.norm(0))
     }
 
+    /// Returns the elements of one block's matrices.
+    pub fn block(&self, layer: usize) -> Range<usize> {
+        self.elements(self.qkv(layer), self.down(layer) + 1)
+    }
+
     /// Returns the elements of the parameters `first..end`, with the gaps behind them.
     pub fn elements(&self, first: ParameterIndex, end: ParameterIndex) -> Range<usize> {
         let at = |index: usize| {

@@ -19,6 +19,7 @@ mod platform;
 pub mod products;
 mod ranks;
 mod schedule;
+mod shards;
 #[cfg(test)]
 mod tests;
 mod trainer;

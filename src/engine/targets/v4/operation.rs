@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::buffers::BufferHandle;
 use crate::model::{ModelConfig, NORM_EPSILON};
 
-pub use tinyllama_contract::targets::v4::SUM;
+pub use tinyllama_contract::targets::v4::{GATHER, SCATTER, SUM};
 
 /// A matrix product `out = op(a) op(b) (+ addend)`, `[m, k] x [k, n]`. All matrices are row-major and without gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +71,7 @@ pub enum Operation {
     Scatter(Scatter),
     FinishLoss(FinishLoss),
     Sum(Sum),
+    Gather(Gather),
     Advance(Advance),
     UpdateOperation(UpdateOperation),
 }
@@ -157,10 +158,26 @@ pub struct FinishNorms {
 pub struct Sum {
     pub ranks: usize,
     pub ranges: Vec<Range<usize>>,
+    /// True: each rank gets only its own part of each range. The rest of the range then keeps the rank's own gradients.
+    pub scattered: bool,
     pub gradients: Vec<BufferHandle>,
 }
 
 impl Sum {
+    pub fn elements(&self) -> usize {
+        self.ranges.iter().map(ExactSizeIterator::len).sum()
+    }
+}
+
+/// Completes ranges of the parameters that matrix products read: each rank sends its own part to all others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gather {
+    pub ranks: usize,
+    pub ranges: Vec<Range<usize>>,
+    pub weights: Vec<BufferHandle>,
+}
+
+impl Gather {
     pub fn elements(&self) -> usize {
         self.ranges.iter().map(ExactSizeIterator::len).sum()
     }
@@ -226,7 +243,9 @@ impl Operation {
             Operation::WeightGradients(_) => "gemm_weight_gradients",
             Operation::NormalizeBackward(_) => "normalize_backward",
             Operation::FinishNorms(_) => "norm_gradients",
+            Operation::Sum(Sum { scattered, .. }) if *scattered => SCATTER,
             Operation::Sum(_) => SUM,
+            Operation::Gather(_) => GATHER,
             Operation::UpdateOperation(_) => "adamw",
             _ => self.kernel().map_or("", |(name, _)| name),
         }
@@ -260,6 +279,7 @@ impl Operation {
             }
             Operation::FinishNorms(op) => vec![op.partials],
             Operation::Sum(op) => op.gradients.clone(),
+            Operation::Gather(op) => op.weights.clone(),
             Operation::UpdateOperation(op) => [&op.gradients[..], &[op.factors]].concat(),
             _ => self.buffers(&[Use::Read, Use::Change]),
         }
@@ -277,6 +297,7 @@ impl Operation {
             }
             Operation::FinishNorms(op) => op.gradients.clone(),
             Operation::Sum(op) => op.gradients.clone(),
+            Operation::Gather(op) => op.weights.clone(),
             Operation::UpdateOperation(op) => op.weights.clone(),
             _ => self.buffers(&[Use::Write, Use::Change]),
         }

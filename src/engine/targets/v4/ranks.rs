@@ -31,6 +31,7 @@ pub struct Ranks {
 /// Describes how a schedule sums gradients under `options`.
 pub fn sums(options: &RankOptions, precision: GemmPrecision) -> Sums {
     Sums {
+        rank: options.rank,
         ranks: options.ranks,
         bucket: options.bucket_bytes / precision.element_bytes(),
         overlap: options.overlap,
@@ -82,6 +83,7 @@ impl Ranks {
     ) -> Result<Option<RankCheck>> {
         let share = rank_batch(&self.options, batch);
         let (_, summed) = trainer.gradients(&share.tokens, &share.targets)?;
+        let values = trainer.executor.weights()?;
         if self.options.rank != 0 {
             return Ok(None);
         }
@@ -89,7 +91,6 @@ impl Ranks {
         let executor = self
             .platform
             .device_executor(&self.whole, Concurrency::NONE)?;
-        let values = trainer.executor.weights()?;
         let mut alone = ScheduleTrainer::resume(Box::new(executor), &values)?;
         let (_, whole) = alone.gradients(&batch.tokens, &batch.targets)?;
         let tolerance = match self.platform.precision(&self.whole)? {

@@ -57,7 +57,7 @@ impl Schedule {
             Operation::Scatter(_) => n * d,
             Operation::FinishLoss(_) => n,
             Operation::Sum(op) => ring_share(op.ranks) / 2.0 * op.elements() as f64,
-            Operation::Advance(_) => 0.0,
+            Operation::Gather(_) | Operation::Advance(_) => 0.0,
             Operation::UpdateOperation(op) => {
                 let share = op.elements.len() as f64 / config.parameters() as f64;
                 share * kernel(&adamw::KERNEL, 0)
@@ -107,7 +107,12 @@ impl Schedule {
                 (op.elements.len() * (24 + operand) + copied) as f64
             }
             // Bytes that a GPU sends. It receives the same number at the same time.
-            Operation::Sum(op) => ring_share(op.ranks) * (op.elements() * operand) as f64,
+            Operation::Sum(op) => {
+                // A scattered sum is the first of the ring's two rounds, gathering is the second.
+                let rounds = if op.scattered { 0.5 } else { 1.0 };
+                rounds * ring_share(op.ranks) * (op.elements() * operand) as f64
+            }
+            Operation::Gather(op) => ring_share(op.ranks) / 2.0 * (op.elements() * operand) as f64,
             // Counts one number of the ring.
             Operation::FinishLoss(op) => size(&op.losses) + 4.0,
             _ => moved,

@@ -182,7 +182,9 @@ impl Interpreter {
                 }
                 self.losses.push_back(tensors.vectors.get(op.losses)?);
             }
-            Operation::Sum(_) => bail!("sums over ranks go through a driver"),
+            Operation::Sum(_) | Operation::Gather(_) => {
+                bail!("sums over ranks go through a driver")
+            }
             Operation::Advance(_) => {
                 if !std::mem::take(&mut self.has_advanced) {
                     self.advance()?;

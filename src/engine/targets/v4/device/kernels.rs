@@ -408,7 +408,10 @@ impl CompiledKernels {
                 }
                 return Ok(());
             }
-            Operation::MatrixProduct(_) | Operation::WeightGradients(_) | Operation::Sum(_) => {
+            Operation::MatrixProduct(_)
+            | Operation::WeightGradients(_)
+            | Operation::Sum(_)
+            | Operation::Gather(_) => {
                 return Err(DriverError::Invalid(
                     "a library's work is not a kernel".into(),
                 ));

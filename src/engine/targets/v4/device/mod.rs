@@ -22,8 +22,8 @@ use super::executor::{Executor, Launches, NamedArrays, StepSpan};
 use super::operation::Operation;
 use super::schedule::{FACTORS, LOSS_RING, Schedule, StepPhase, latest};
 use crate::device::driver::{
-    AlgorithmSelection, Communicator, DeviceBuffer, Driver, DriverError, Event, GemmPrecision,
-    Graph, Pinned, Slice, Stream,
+    AlgorithmSelection, Communicator, DeviceBuffer, Driver, DriverError, Event, Exchange,
+    GemmPrecision, Graph, Pinned, Slice, Stream,
 };
 use crate::device::ranges::{self, ProfilerRange};
 use crate::train::KernelInPlace;
@@ -130,7 +130,7 @@ impl DeviceExecutor {
     ) -> Result<Self> {
         shape::check(&schedule.config, options.precision, driver.properties())?;
         let lanes = Lanes::new(&driver, &schedule, WORKSPACE)?;
-        let parameters = Parameters::new(&driver, &schedule.layout, options.precision)?;
+        let parameters = Parameters::new(&driver, &schedule, options.precision)?;
         let batches = Batches::new(&driver, schedule.config.tokens())?;
         let placed = Placed::new(&driver, lanes.main(), schedule, &parameters, &options)?;
         Ok(DeviceExecutor {
@@ -198,20 +198,41 @@ impl DeviceExecutor {
         operation: &Operation,
         stream: &Stream,
     ) -> Result<(), DriverError> {
+        let exchange = match operation {
+            Operation::Sum(sum) if sum.scattered => Exchange::ScatteredSum,
+            Operation::Sum(_) => Exchange::Sum,
+            Operation::Gather(_) => Exchange::Gather,
+            _ => return self.compute(index, operation, stream),
+        };
+        let parts = match operation {
+            Operation::Gather(gather) => self.parameters.operand_ranges(&gather.ranges)?,
+            Operation::Sum(sum) => self.parameters.gradient_ranges(&sum.ranges)?,
+            _ => vec![],
+        };
+        self.exchange(exchange, &parts, stream)
+    }
+
+    /// Exchanges parts of an array with the other ranks.
+    fn exchange(
+        &self,
+        exchange: Exchange,
+        parts: &[Slice],
+        stream: &Stream,
+    ) -> Result<(), DriverError> {
+        let communicator = self.communicator.as_ref().ok_or_else(|| {
+            DriverError::Invalid("an exchange between ranks without a communicator".into())
+        })?;
+        // SAFETY: the arrays live as long as the executor, and the graph is dropped first.
+        unsafe { communicator.exchange(exchange, stream, parts, self.options.precision) }
+    }
+
+    fn compute(
+        &self,
+        index: usize,
+        operation: &Operation,
+        stream: &Stream,
+    ) -> Result<(), DriverError> {
         let places = self.places();
-        if let Operation::Sum(sum) = operation {
-            let size = self.options.precision.element_bytes();
-            let parts = sum.ranges.iter().map(|range| {
-                let gradients = &self.parameters.gradients;
-                gradients.slice(range.start * size, range.len() * size)
-            });
-            let parts = parts.collect::<Result<Vec<_>, _>>()?;
-            let communicator = self.communicator.as_ref().ok_or_else(|| {
-                DriverError::Invalid("a sum over ranks without a communicator".into())
-            })?;
-            // SAFETY: the gradients live as long as the executor, and the graph is dropped first.
-            return unsafe { communicator.sum(stream, &parts, self.options.precision) };
-        }
         match operation.products() {
             [] => {
                 let kernels = &self.placed.kernels;
@@ -359,9 +380,13 @@ impl Executor for DeviceExecutor {
     }
 
     fn optimizer_state(&mut self) -> Result<NamedArrays> {
-        let length = self.placed.schedule.layout.length;
         let parameters = &self.parameters;
-        let read = |array: &DeviceBuffer| self.lanes.main().download(array.as_slice(), length);
+        let read = |array: &DeviceBuffer| {
+            let kept = array.as_slice();
+            self.lanes
+                .main()
+                .download(kept, kept.bytes() / size_of::<f32>())
+        };
         Ok(vec![
             ("weights", parameters.read(self.lanes.main())?),
             ("first", read(&parameters.first_moments)?),
@@ -377,6 +402,14 @@ impl Executor for DeviceExecutor {
     }
 
     fn gradients(&mut self) -> Result<Vec<f32>> {
+        let layout = &self.placed.schedule.layout;
+        if self.placed.schedule.shards.is_some() {
+            let blocks: Vec<_> = (0..self.placed.schedule.config.layers)
+                .map(|layer| layout.block(layer))
+                .collect();
+            let parts = self.parameters.gradient_ranges(&blocks)?;
+            self.exchange(Exchange::Gather, &parts, self.lanes.main())?;
+        }
         Ok(self.parameters.read_gradients(self.lanes.main())?)
     }
 

@@ -7,9 +7,12 @@ use half::bf16;
 
 use crate::device::driver::{DeviceBuffer, Driver, DriverError, GemmPrecision, Slice, Stream};
 use crate::targets::v4::layout::ParameterLayout;
+use crate::targets::v4::schedule::Schedule;
+use crate::targets::v4::shards::Shards;
 
 /// Parameters, gradients, moments, and copies of the parameters for matrix products, all in one layout. Gradients have
-/// the operands' type, because matrix products write them.
+/// the operands' type, because matrix products write them. Only updates use moments and lower halves, so these arrays
+/// leave out the parts that other ranks update.
 pub struct Parameters {
     weights: DeviceBuffer,
     /// The lower half of each matrix element's bits, if copies are bf16. The copies are the upper half, so no f32 array
@@ -21,20 +24,24 @@ pub struct Parameters {
     /// `None` if products take the parameters themselves.
     copies: Option<DeviceBuffer>,
     layout: ParameterLayout,
+    shards: Option<Shards>,
     precision: GemmPrecision,
 }
 
 impl Parameters {
     pub fn new(
         driver: &Driver,
-        layout: &ParameterLayout,
+        schedule: &Schedule,
         precision: GemmPrecision,
     ) -> Result<Self, DriverError> {
-        let array = || driver.allocate(layout.length * 4);
+        let (layout, shards) = (&schedule.layout, &schedule.shards);
+        let kept = |length: usize| shards.as_ref().map_or(length, |shards| shards.kept(length));
+        let array = || driver.allocate(kept(layout.length) * 4);
         let halves = precision == GemmPrecision::Bf16;
         let copies = halves.then(|| driver.allocate(layout.length * 2));
         let split = if halves { layout.matrices().len() } else { 0 };
-        let lower_halves = (split > 0).then(|| driver.allocate(split * 2));
+        let lower = kept(layout.matrices().end) - layout.matrices().start;
+        let lower_halves = (split > 0).then(|| driver.allocate(lower * 2));
         Ok(Parameters {
             weights: driver.allocate((layout.length - split) * 4)?,
             lower_halves: lower_halves.transpose()?,
@@ -43,6 +50,7 @@ impl Parameters {
             second_moments: array()?,
             copies: copies.transpose()?,
             layout: layout.clone(),
+            shards: shards.clone(),
             precision,
         })
     }
@@ -61,14 +69,15 @@ impl Parameters {
             stream.upload(copies.as_slice(), &upper)?;
         }
         if let Some(buffer) = &self.lower_halves {
-            let matrices = weights[halves].iter();
-            let lower: Vec<u16> = matrices.map(|weight| split(*weight).1).collect();
+            let own = self.own_halves().into_iter().flatten();
+            let lower: Vec<u16> = own.map(|element| split(weights[element]).1).collect();
             stream.upload(buffer.as_slice(), &lower)?;
         }
         stream.synchronize()
     }
 
-    /// Reads all parameters.
+    /// Reads all parameters. Of matrices that another rank updates, only the upper halves are here: the numbers are rounded
+    /// as products read them.
     pub fn read(&self, stream: &Stream) -> Result<Vec<f32>, DriverError> {
         let halves = self.halves();
         let apart: Vec<f32> =
@@ -80,12 +89,13 @@ impl Parameters {
             copies.slice(halves.start * 2, halves.len() * 2)?,
             halves.len(),
         )?;
-        let lower: Vec<u16> = stream.download(lower.as_slice(), halves.len())?;
-        let joined = upper
-            .into_iter()
-            .zip(lower)
-            .map(joined)
-            .collect::<Vec<f32>>();
+        let own = || self.own_halves().into_iter().flatten();
+        let lower: Vec<u16> = stream.download(lower.as_slice(), own().count())?;
+        let mut joined: Vec<f32> = upper.iter().map(|upper| join((*upper, 0))).collect();
+        for (element, lower) in own().zip(lower) {
+            let at = element - halves.start;
+            joined[at] = join((upper[at], lower));
+        }
         Ok([&apart[..halves.start], &joined, &apart[halves.start..]].concat())
     }
 
@@ -95,6 +105,47 @@ impl Parameters {
             Some(_) => self.layout.matrices(),
             None => 0..0,
         }
+    }
+
+    /// Returns the ranges of elements whose lower halves are here.
+    fn own_halves(&self) -> Vec<Range<usize>> {
+        match &self.shards {
+            Some(shards) => shards.all_own().collect(),
+            None => vec![self.halves()],
+        }
+    }
+
+    /// Returns the index of an element in the arrays that leave out other ranks' parts.
+    fn kept(&self, element: usize) -> usize {
+        let shards = self.shards.as_ref();
+        shards.map_or(element, |shards| shards.index(element))
+    }
+
+    /// Returns ranges of gradients on the device.
+    ///
+    /// # Errors
+    /// A range outside of the parameters.
+    pub fn gradient_ranges(&self, ranges: &[Range<usize>]) -> Result<Vec<Slice>, DriverError> {
+        self.slices(&self.gradients, ranges, self.precision.element_bytes())
+    }
+
+    /// Returns ranges of parameters as matrix products read them.
+    ///
+    /// # Errors
+    /// A range outside of the parameters.
+    pub fn operand_ranges(&self, ranges: &[Range<usize>]) -> Result<Vec<Slice>, DriverError> {
+        let array = self.copies.as_ref().unwrap_or(&self.weights);
+        self.slices(array, ranges, self.precision.element_bytes())
+    }
+
+    fn slices(
+        &self,
+        array: &DeviceBuffer,
+        ranges: &[Range<usize>],
+        size: usize,
+    ) -> Result<Vec<Slice>, DriverError> {
+        let slice = |range: &Range<usize>| array.slice(range.start * size, range.len() * size);
+        ranges.iter().map(slice).collect()
     }
 
     /// Splits a range of elements into pieces that are stored in the same way.
@@ -126,7 +177,7 @@ impl Parameters {
         let (copies, lower) = (copies.transpose()?, self.lower_halves.as_ref());
         let (weights, copies) = match (piece.in_halves, copies, lower) {
             (true, Some(upper), Some(lower)) => {
-                let lower = part(lower, start - self.halves().start, 2)?;
+                let lower = part(lower, self.kept(start) - self.halves().start, 2)?;
                 (vec![upper, lower], None)
             }
             (_, copies, _) => (vec![part(&self.weights, self.in_f32(start), 4)?], copies),
@@ -135,8 +186,8 @@ impl Parameters {
             weights,
             gradients: part(&self.gradients, start, size)?,
             moments: [
-                part(&self.first_moments, start, 4)?,
-                part(&self.second_moments, start, 4)?,
+                part(&self.first_moments, self.kept(start), 4)?,
+                part(&self.second_moments, self.kept(start), 4)?,
             ],
             copies,
         })
@@ -226,7 +277,7 @@ fn split(value: f32) -> (u16, u16) {
 }
 
 /// Reverses [`split`].
-fn joined((upper, lower): (u16, u16)) -> f32 {
+fn join((upper, lower): (u16, u16)) -> f32 {
     let rounded_up = lower >> 15;
     f32::from_bits(u32::from(upper.wrapping_sub(rounded_up)) << 16 | u32::from(lower))
 }
@@ -243,7 +294,7 @@ mod tests {
         });
         for number in numbers {
             let halves = split(number);
-            let (again, rounded) = (joined(halves), bf16::from_bits(halves.0).to_f32());
+            let (again, rounded) = (join(halves), bf16::from_bits(halves.0).to_f32());
             if number.is_nan() {
                 assert!(again.is_nan() && rounded.is_nan());
                 continue;

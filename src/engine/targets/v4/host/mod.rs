@@ -232,7 +232,7 @@ impl Executor for HostExecutor {
                 });
                 self.runs += 1;
             }
-            Operation::Sum(_) => bail!("sums over ranks are a GPU's"),
+            Operation::Sum(_) | Operation::Gather(_) => bail!("sums over ranks are a GPU's"),
             Operation::Advance(_) => self.updates += 1,
             Operation::UpdateOperation(op) => {
                 let factors = Factors::new(&self.hyperparameters, self.updates);

@@ -8,6 +8,7 @@ use crate::targets::v4::layout::ParameterLayout;
 use crate::targets::v4::operation::{
     CrossEntropy, FinishLoss, FinishNorms, MatrixProduct, Operation, Scatter,
 };
+use crate::targets::v4::shards::Shards;
 
 /// The lane of all operations that the next launch waits for.
 const MAIN: usize = 0;
@@ -54,6 +55,7 @@ pub(super) struct ScheduleBuilder {
     pub(super) config: ModelConfig,
     pub(super) concurrency: Concurrency,
     pub(super) sums: Option<Sums>,
+    pub(super) shards: Option<Shards>,
     pub(super) layout: ParameterLayout,
     pub(super) buffers: Buffers,
     pub(super) nodes: Vec<Node>,
@@ -85,6 +87,7 @@ impl ScheduleBuilder {
             config: *config,
             concurrency,
             sums,
+            shards: sums.and_then(|sums| Shards::new(&layout, sums.rank, sums.ranks)),
             tokens: buffers.add("tokens", n, 1, Element::I32),
             targets: buffers.add("targets", n, 1, Element::I32),
             partials: buffers.add("norm partials", rows, config.hidden, Element::F32),
@@ -114,6 +117,7 @@ impl ScheduleBuilder {
         );
         let table = self.layout.embedding();
 
+        self.gathers();
         let (blocks, last) = self.forward();
         let SavedNorm { stream, normed, .. } = last;
         self.part = Part::Head;
@@ -193,6 +197,7 @@ impl ScheduleBuilder {
             losses,
             factors,
             sums: self.sums,
+            shards: self.shards,
         }
     }
 

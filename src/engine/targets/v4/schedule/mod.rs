@@ -15,6 +15,7 @@ use crate::model::{ModelConfig, Part};
 use super::buffers::{BufferHandle, Buffers};
 use super::layout::ParameterLayout;
 use super::operation::{MatrixProduct, Operation};
+use super::shards::Shards;
 use builder::ScheduleBuilder;
 pub use sums::Sums;
 
@@ -113,6 +114,8 @@ pub struct Schedule {
     pub factors: BufferHandle,
     /// Set if gradients are summed over ranks; the batch is then a rank's share.
     pub sums: Option<Sums>,
+    /// Set if each rank updates a part of the blocks' matrices.
+    pub shards: Option<Shards>,
 }
 
 impl Schedule {

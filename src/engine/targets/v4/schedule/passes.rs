@@ -230,14 +230,15 @@ impl ScheduleBuilder {
         self.part = Part::Optimizer;
         self.push_on(2, Operation::Advance(Advance { factors }));
         let count = self.layout.parameters.len();
-        if !self.concurrency.update_early {
-            self.update(factors, 0, count);
-            return;
-        }
         if let Some(sums) = self.sums {
-            for range in sums.buckets(&self.layout).into_iter().flatten() {
+            let buckets = sums.buckets(&self.layout).into_iter();
+            for range in buckets.flat_map(|bucket| bucket.ranges) {
                 self.update(factors, range.start, range.end);
             }
+            return;
+        }
+        if !self.concurrency.update_early {
+            self.update(factors, 0, count);
             return;
         }
         let together = self.layers_together();
@@ -250,9 +251,12 @@ impl ScheduleBuilder {
     }
 
     fn update(&mut self, factors: BufferHandle, first: usize, end: usize) {
+        let elements = self.layout.elements(first, end);
+        let is_block = first >= self.layout.qkv(0) && end <= self.layout.norm(0);
+        let shards = self.shards.as_ref().filter(|_| is_block);
         let operation = UpdateOperation {
             factors,
-            elements: self.layout.elements(first, end),
+            elements: shards.map_or(elements.clone(), |shards| shards.own(&elements)),
             gradients: (first..end).map(BufferHandle::Gradient).collect(),
             weights: (first..end).map(BufferHandle::Weight).collect(),
         };

@@ -34,6 +34,7 @@ fn over_two(bucket: usize, overlap: bool) -> Schedule {
         layers_together: 1,
     };
     let sums = Sums {
+        rank: 1,
         ranks: 2,
         bucket,
         overlap,
@@ -50,6 +51,7 @@ fn every_gradient_is_summed_once_between_its_last_product_and_its_update() {
             let found = nodes.filter(|(_, node)| wanted(&node.operation));
             found.map(|(at, _)| at).collect::<Vec<_>>()
         };
+        let blocks = schedule.layout.qkv(0)..schedule.layout.norm(0);
         for parameter in 0..schedule.layout.parameters.len() {
             let (gradient, weight) = (
                 BufferHandle::Gradient(parameter),
@@ -60,9 +62,17 @@ fn every_gradient_is_summed_once_between_its_last_product_and_its_update() {
             );
             let made =
                 position(&|op| !matches!(op, Operation::Sum(_)) && op.writes().contains(&gradient));
-            let updated = position(&|op| op.writes().contains(&weight));
+            let updated = position(
+                &|op| matches!(op, Operation::UpdateOperation(op) if op.weights.contains(&weight)),
+            );
             assert_eq!((sums.len(), updated.len()), (1, 1));
             assert!(made.iter().all(|at| *at < sums[0]) && sums[0] < updated[0]);
+            let gathered =
+                position(&|op| matches!(op, Operation::Gather(op) if op.weights.contains(&weight)));
+            let read =
+                position(&|op| !matches!(op, Operation::Gather(_)) && op.reads().contains(&weight));
+            assert_eq!(gathered.len(), usize::from(blocks.contains(&parameter)));
+            assert!(gathered.iter().all(|at| *at < read[0]));
         }
         let sums = position(&|op| matches!(op, Operation::Sum(_)));
         let buckets = if bucket == usize::MAX { 2 } else { 3 };
@@ -204,7 +214,15 @@ fn every_parameter_gets_a_gradient_and_one_update() {
         elements.sort_by_key(|range| range.start);
         assert_eq!(elements.first().unwrap().start, 0);
         assert_eq!(elements.last().unwrap().end, schedule.layout.length);
-        assert!(elements.windows(2).all(|pair| pair[0].end == pair[1].start));
+        // Without the parts of other ranks the updates leave nothing out.
+        let kept = |element: usize| {
+            let shards = schedule.shards.as_ref();
+            shards.map_or(element, |shards| shards.index(element))
+        };
+        let follows =
+            |pair: &[std::ops::Range<usize>]| kept(pair[0].end - 1) + 1 == kept(pair[1].start);
+        assert!(elements.windows(2).all(follows));
+        assert_eq!(schedule.shards.is_some(), schedule.sums.is_some());
     }
 }
 
