@@ -68,7 +68,9 @@ mod tests {
 
     #[test]
     fn each_element_is_updated_by_one_rank_and_kept_once() {
-        let layout = ParameterLayout::new(&Preset::Tiny.config());
+        let mut config = Preset::Tiny.config();
+        (config.vocabulary, config.hidden, config.ffn) = (37, 32, 48);
+        let layout = ParameterLayout::new(&config);
         for ranks in [2, 4, 8] {
             let mut updated = vec![0u8; layout.length];
             for rank in 0..ranks {
