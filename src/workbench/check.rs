@@ -13,7 +13,6 @@ use super::amd;
 use super::exercise::{ErrorLimits, Exercise, NamedSizes};
 use super::file::KernelFile;
 use super::finding::{FindingKind, KernelAccess, KernelFinding};
-use super::host;
 use super::judge::{self, Built, CaseResult, KernelOutput};
 use super::picture::AccessPicture;
 use super::problem::PreparedCase;
@@ -165,11 +164,6 @@ pub fn check(
         .map(|job| job.problem.describe())
         .collect();
     checked.add_cases(&jobs, run_all(&jobs, say))?;
-    if let Some(host) = &exercise.host {
-        checked
-            .findings
-            .extend(host::findings(exercise, host, file));
-    }
     if checked.findings.is_empty() {
         checked.findings.extend(too_few_waves(exercise, file)?);
     }

@@ -8,7 +8,6 @@ use include_dir::{Dir, include_dir};
 use itertools::Itertools as _;
 use serde::Deserialize;
 
-use super::host::HostCode;
 use tinyllama_base::Expression;
 use tinyllama_base::named;
 
@@ -58,9 +57,6 @@ pub struct Exercise {
     pub flops: Expression,
     #[serde(default)]
     pub limits: ErrorLimits,
-    /// What the file's host code has to do, if the exercise is about it.
-    #[serde(default)]
-    pub host: Option<HostCode>,
     pub hints: Vec<String>,
     pub question: String,
     pub answer: String,

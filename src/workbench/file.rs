@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 use super::finding::{FindingKind, KernelFinding};
-use super::tokens::{LinePlace, Token, TokenKind, tokens};
 use crate::compiled::compiler::REPLACED_HEADERS;
 use tinyllama_base::checksum::sha256_hex;
 use tinyllama_base::untrusted;
@@ -70,76 +69,57 @@ impl KernelFile {
         self.text.lines().nth(index)
     }
 
-    /// Finds directives that reach outside the file, for the compilers of GPU drivers, which see all files. A kernel needs
-    /// none, and a compiler that shows lines of any file could leak it.
+    /// Finds a line that reaches outside the file, for the compilers of GPU drivers, which see all files. A kernel needs
+    /// none, and a compiler that shows lines of any file could leak it. Comments and strings are not told apart from code.
     pub fn refused(&self) -> Option<KernelFinding> {
-        let refuse = |line: u32, why: String| {
-            let why = format!("{why} is refused: a kernel of the workbench {REMEDY}");
-            Some(KernelFinding::new(FindingKind::Compile, Some(line), why))
-        };
-        // Compilers read these in different ways.
-        for (part, what) in [
-            ("\r", "a carriage return within a line"),
-            ("??/", "a trigraph"),
-            ("??=", "a trigraph"),
-        ] {
-            let text = self.text.replace("\r\n", "\n");
-            if let Some(at) = text.find(part) {
-                let line = 1 + text[..at].matches('\n').count();
-                return refuse(u32::try_from(line).unwrap_or(u32::MAX), what.to_owned());
-            }
-        }
-        let tokens = tokens(&self.text);
-        for (index, token) in tokens.iter().enumerate() {
-            let rest = &tokens[index + 1..];
-            let what = match (&*token.text, token.kind) {
-                ("#", TokenKind::Sign) => refused_directive(rest),
-                ("_Pragma" | "__pragma", _) => Some(format!("`{}`", token.text)),
-                (word, TokenKind::Word)
-                    if word.starts_with("__has_include") || word == "__has_embed" =>
-                {
-                    Some(format!("`{word}`"))
-                }
-                (_, TokenKind::RawString) => Some("a raw string".into()),
-                _ => None,
-            };
-            if let Some(what) = what {
-                return refuse(token.line, what);
-            }
-        }
-        None
+        let mut lines = joined_lines(&self.text).into_iter();
+        let (line, what) = lines.find_map(|(number, line)| Some((number, reaches_out(&line)?)))?;
+        let why = format!(
+            "{what} is refused here: a kernel of the workbench includes <hip/hip_runtime.h> or nothing"
+        );
+        Some(KernelFinding::new(FindingKind::Compile, Some(line), why))
     }
 }
 
-const REMEDY: &str =
-    "includes <hip/hip_runtime.h> or nothing, and `#pragma unroll` is the only pragma it needs";
-
-/// Describes a directive that is not allowed. `tokens` begin after its `#`.
-fn refused_directive(tokens: &[Token]) -> Option<String> {
-    let line = tokens
-        .iter()
-        .take_while(|token| token.place == LinePlace::Later);
-    let directive: Vec<&str> = line.map(|token| &*token.text).collect();
-    let shown = || format!("`#{} {}`", directive[0], directive[1..].concat());
-    match *directive.first()? {
-        "include" => {
-            let is_known = REPLACED_HEADERS
-                .iter()
-                .any(|header| directive[1..].concat() == format!("<hip/{header}>"));
-            (!is_known).then(shown)
+/// Splits at ends of lines, and joins lines as any compiler may: at a backslash or its trigraph, and blanks. Each line has
+/// the number of its first one.
+fn joined_lines(text: &str) -> Vec<(u32, String)> {
+    let mut lines: Vec<(u32, String)> = vec![];
+    let mut is_joined = false;
+    let text = text.replace("\r\n", "\n").replace("??/", "\\");
+    for (number, line) in (1..).zip(text.split('\n')) {
+        let whole = line.trim_end();
+        let part = whole.strip_suffix('\\');
+        match lines.last_mut().filter(|_| is_joined) {
+            Some((_, last)) => last.push_str(part.unwrap_or(line)),
+            None => lines.push((number, part.unwrap_or(line).to_owned())),
         }
-        "include_next" | "import" | "embed" | "line" | "ident" | "sccs" => Some(shown()),
-        "pragma"
-            if directive
-                .get(1)
-                .is_some_and(|word| ["unroll", "nounroll", "once"].contains(word)) =>
-        {
-            None
-        }
-        "pragma" => Some(shown()),
-        number if number.starts_with(|c: char| c.is_ascii_digit()) => Some(shown()),
-        _ => None,
+        is_joined = part.is_some();
     }
+    lines
+}
+
+/// Says what in a joined line can make a compiler look at another file: a word of a directive behind its sign, in whatever
+/// way the two are separated.
+fn reaches_out(line: &str) -> Option<String> {
+    let signs = ["#", "%:", "??="];
+    let directive = signs.iter().filter_map(|sign| line.split_once(sign));
+    let (_, directive) = directive.max_by_key(|(_, rest)| rest.len())?;
+    let is_known = |name: &&str| {
+        let rest = directive.trim_start().strip_prefix("include");
+        let rest = rest.and_then(|rest| rest.trim_start().strip_prefix(&format!("<hip/{name}>")));
+        rest.is_some_and(|rest| {
+            let is_comment = rest.trim_start().starts_with("//") && !rest.contains('\r');
+            rest.trim().is_empty() || is_comment
+        })
+    };
+    let mut words = ["include", "import", "embed"].into_iter();
+    if let Some(word) = words.find(|word| directive.contains(word)) {
+        let is_known = REPLACED_HEADERS.iter().any(is_known);
+        return (!is_known).then(|| format!("`{word}` behind a `#`"));
+    }
+    let is_open = directive.rfind("/*") > directive.rfind("*/");
+    is_open.then(|| "a comment that begins in a directive and ends in a later line".into())
 }
 
 #[cfg(test)]
@@ -158,14 +138,11 @@ mod tests {
     #[test]
     fn only_hips_own_header_is_included() {
         for text in [
-            "#include <hip/hip_runtime.h>\n",
+            "#include <hip/hip_runtime.h>\n # include  <hip/hip_fp16.h> // halves\r\n",
             "#pragma unroll 4\n",
-            "#define A 1\n#if A\n#endif\n",
-            "// #include \"/etc/passwd\"\n",
-            "/*\n#include \"/etc/passwd\"\n*/\n",
-            "#if 0\nit's \"\n#endif\r\nfloat x = 1'000.0f;\n",
-            // A sign alone is a directive that does nothing.
-            "#\nline = 1;\n",
+            "#define A 1\n#if A /* one */\n#endif\n",
+            "// includes and embeds\nit's \"\n",
+            "#\nline = 1;\n/* a\n*/",
         ] {
             assert_eq!(refused(text), None, "{text}");
         }
@@ -175,7 +152,6 @@ mod tests {
             "\n#inc\\\nlude \"/etc/passwd\"\n",
             "\n#inc\\ \t\nlude \"/etc/passwd\"\n",
             "\n#\\\r\ninclude \"/etc/passwd\"\n",
-            "/*\n*/ #include \"/etc/passwd\"\n",
             "/*\n*/ /**/ # /*\n*/ include \"/etc/passwd\"\n",
             "\nint b;\r#include \"/etc/passwd\"\n",
             "\n\u{a0}#include \"/etc/passwd\"\n",
@@ -185,17 +161,14 @@ mod tests {
             "\n#include <hip/../../etc/passwd>\n",
             "\n#include <hip/hip_ext.h>\n",
             "\n#include <hip/hip_runtime.h> <x>\n",
+            "\n#include <hip/hip_runtime.h>\r#include \"/etc/passwd\"\n",
             "\n#define X \"/etc/passwd\"\n#include X\n",
+            "\n#include <hip/hip_runtime.h> //\r#include \"/etc/passwd\"\n",
             "\n#include_next <stdint.h>\n",
             "\n#import \"/etc/passwd\"\n",
             "\n#embed \"/etc/passwd\"\n",
             "\n#if __has_include(\"/etc/passwd\")\n#endif\n",
             "\n#if __has_embed(\"/etc/passwd\")\n#endif\n",
-            "\n#line 7 \"x\"\n",
-            "\n# 7 \"x\"\n",
-            "\n#pragma comment(lib, \"x\")\n",
-            "\n#pragma unrolled\n",
-            "\n_Pragma(\"comment(lib)\")\n",
             "\nauto s = R\"(/*)\";\n#include \"/etc/passwd\"\n",
         ] {
             let (line, message) = refused(text).unwrap_or_else(|| panic!("{text:?} is taken"));

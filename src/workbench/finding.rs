@@ -26,8 +26,6 @@ named! {
         Requests = "too many requests",
         Barriers = "too many barriers",
         Occupancy = "too few wavefronts fit",
-        Capture = "capture fails",
-        Overlap = "nothing overlaps",
     }
 }
 

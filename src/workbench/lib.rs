@@ -22,7 +22,6 @@ pub mod exercise;
 pub mod exercise_file;
 pub mod file;
 pub mod finding;
-pub mod host;
 pub mod judge;
 pub mod machine;
 pub mod picture;
@@ -30,7 +29,6 @@ pub mod problem;
 mod reference;
 pub mod source;
 pub mod text;
-mod tokens;
 
 pub use exercise::{Exercise, exercises, find};
 pub use file::KernelFile;

@@ -42,7 +42,6 @@ const REFERENCES: &[(&str, Reference)] = &[
     ("decode-attention", performance::decode_attention),
     ("attention-backward", performance::attention_backward),
     ("online-softmax", performance::weighted_means),
-    ("streams-and-graphs", performance::twice_and_bias),
     ("xcd-order", performance::product_on_dies),
 ];
 

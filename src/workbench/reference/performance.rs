@@ -206,8 +206,3 @@ pub(super) fn attention_backward(problem: &PreparedCase<'_>) -> ReferenceOutputs
     vec![("dq", dq), ("dk", dk), ("dv", dv)]
 }
 
-pub(super) fn twice_and_bias(problem: &PreparedCase<'_>) -> ReferenceOutputs {
-    let (x, bias) = (problem.floats("x"), problem.floats("bias"));
-    let out = x.iter().zip(bias).map(|(x, bias)| 2.0 * x + bias);
-    vec![("out", out.collect())]
-}
