@@ -73,6 +73,7 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("workbench check", &["elementwise"]),
     ("workbench hint", &["elementwise"]),
     ("workbench machine", &["elementwise"]),
+    ("workbench occupancy", &["elementwise"]),
     ("workbench reset", &["elementwise"]),
     ("workbench solution", &["elementwise"]),
     ("workbench start", &["elementwise"]),

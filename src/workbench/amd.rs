@@ -1,5 +1,7 @@
-//! Shows which resources of an AMD GPU a learner's kernel takes: registers, local memory, waves, spills. A compiler
-//! decides them, and nothing runs.
+//! Asks a compiler which resources of an AMD GPU a learner's kernel takes: registers, local memory, waves, spills. Nothing
+//! runs.
+
+use std::sync::Mutex;
 
 use anyhow::Result;
 
@@ -9,43 +11,135 @@ use super::problem::PreparedCase;
 use super::source::source;
 use crate::compiled::assembly;
 use crate::compiled::compiler::{Compiler, CompilerError};
-use crate::compiled::facts::{ARCHITECTURES, KernelFacts};
+use crate::compiled::facts::KernelFacts;
+use crate::costs::COUNTED;
 
-/// Returns the resources of every kernel of `file` on every architecture. `None` means that no compiler on this machine
-/// knows AMD GPUs.
+/// Architectures whose resources a check shows: CDNA 2, 3 and 4 with waves of 64, RDNA 3 with waves of 32.
+pub const ARCHITECTURES: [&str; 4] = ["gfx90a", "gfx942", "gfx950", "gfx1100"];
+
+/// What a learner may change to see what the compiler answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tuning {
+    /// Threads of a workgroup, instead of those that the exercise launches.
+    pub block: Option<u32>,
+    /// Replaces every `__launch_bounds__`.
+    pub launch_bounds: Option<u32>,
+    /// Unrolls every loop that often.
+    pub unroll: Option<u32>,
+}
+
+impl Tuning {
+    fn flags(self) -> Vec<String> {
+        let bounds = self.launch_bounds.map(|threads| {
+            [
+                "-DTUTOR_NO_BOUNDS=1".to_owned(),
+                format!("--gpu-max-threads-per-block={threads}"),
+            ]
+        });
+        let unroll = self
+            .unroll
+            .map(|times| ["-mllvm".to_owned(), format!("-unroll-count={times}")]);
+        bounds.into_iter().chain(unroll).flatten().collect()
+    }
+}
+
+/// What a compiler makes of a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Compiled {
+    /// Every kernel on every architecture.
+    pub kernels: Vec<KernelFacts>,
+    /// Architectures without figures, and the reason.
+    pub missing: Vec<(String, String)>,
+    /// The assembly whose instructions are counted.
+    pub(crate) counted: Option<String>,
+}
+
+/// Compiles `file` for every architecture, two at a time. After a file that keeps the compiler busy, no other is tried.
 ///
 /// # Errors
-/// Fails if the kernel does not compile for one of them, or files cannot be written.
-pub fn facts(exercise: &Exercise, file: &KernelFile) -> Result<Option<Vec<KernelFacts>>> {
-    let compiler = match Compiler::find() {
-        Ok(compiler) => compiler,
-        Err(CompilerError::NoCompiler) => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
+/// Fails if a formula of the exercise cannot be computed, or the compiler's assembly cannot be read.
+pub fn compile(
+    compiler: &Compiler,
+    exercise: &Exercise,
+    file: &KernelFile,
+    tuning: Tuning,
+) -> Result<Compiled> {
     let source = source(file);
-    let mut facts = vec![];
-    for architecture in ARCHITECTURES {
+    let flags = tuning.flags();
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let todo = Mutex::new(ARCHITECTURES.iter());
+    let assemblies = Mutex::new(vec![]);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let Some(architecture) = todo.lock().ok().and_then(|mut todo| todo.next())
+                    else {
+                        break;
+                    };
+                    let done = compiler.assembly(&exercise.name, &source, architecture, &flags);
+                    if matches!(done, Err(CompilerError::Stopped { .. }))
+                        && let Ok(mut todo) = todo.lock()
+                    {
+                        todo.by_ref().for_each(drop);
+                    }
+                    if let Ok(mut all) = assemblies.lock() {
+                        all.push((*architecture, done));
+                    }
+                }
+            });
+        }
+    });
+    let mut all = assemblies.into_inner().unwrap_or_default();
+    all.sort_by_key(|(name, _)| ARCHITECTURES.iter().position(|one| one == name));
+    let mut compiled = Compiled::default();
+    for (architecture, done) in all {
+        let assembly = match done {
+            Ok(assembly) => assembly,
+            Err(error) => {
+                let why = why_missing(compiler, &error);
+                compiled.missing.push((architecture.to_owned(), why));
+                continue;
+            }
+        };
         let wave = if architecture.starts_with("gfx9") {
             64
         } else {
             32
         };
         let problem = PreparedCase::shape(exercise, &exercise.bench, wave)?;
-        let assembly = compiler.assembly(&exercise.name, &source, architecture)?;
         for launch in &problem.launches {
             let (resources, fixed) = assembly::resources(&assembly, launch.entry)?;
-            facts.push(KernelFacts {
+            let threads = launch.block.iter().product();
+            compiled.kernels.push(KernelFacts {
                 architecture: architecture.to_owned(),
                 operation: exercise.name.clone(),
                 kernel: launch.entry.to_owned(),
                 dtype: "f32".into(),
                 case: problem.describe(),
-                threads: launch.block.iter().product(),
+                threads: tuning.block.unwrap_or(threads),
                 lds_bytes: fixed + launch.shared,
                 resources,
                 source: file.digest(),
             });
         }
+        if architecture == COUNTED {
+            compiled.counted = Some(assembly);
+        }
     }
-    Ok(Some(facts))
+    Ok(compiled)
+}
+
+fn why_missing(compiler: &Compiler, error: &CompilerError) -> String {
+    match error {
+        CompilerError::Refused { log, .. }
+            if ["invalid target ID", "unsupported HIP gpu architecture"]
+                .iter()
+                .any(|words| log.contains(words)) =>
+        {
+            format!("{} does not know it", compiler.version)
+        }
+        CompilerError::Refused { .. } => "the file does not compile for it".into(),
+        error => error.to_string(),
+    }
 }

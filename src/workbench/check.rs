@@ -9,7 +9,8 @@ use anyhow::Result;
 use itertools::Itertools;
 use serde::Serialize;
 
-use super::amd;
+use super::amd::{self, Compiled, Tuning};
+use super::costs::{self, KernelCosts, Spent};
 use super::exercise::{ErrorLimits, Exercise, NamedSizes};
 use super::file::KernelFile;
 use super::finding::{FindingKind, KernelAccess, KernelFinding};
@@ -51,6 +52,11 @@ pub struct ExerciseCheck {
     pub drawn: Vec<String>,
     /// Pictures of the first case, for each wave size.
     pub pictures: Vec<WavePictures>,
+    /// What the first case costs. `None` if the kernel did not run to its end.
+    pub costs: Option<KernelCosts>,
+    /// What a GPU's compiler makes of the file.
+    #[serde(skip)]
+    pub compiled: Compiled,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -163,12 +169,41 @@ pub fn check(
         .skip(count)
         .map(|job| job.problem.describe())
         .collect();
-    checked.add_cases(&jobs, run_all(&jobs, say))?;
+    let (results, compiled) = std::thread::scope(|scope| {
+        let compiled = scope.spawn(|| count_costs(&compiler, exercise, file));
+        (run_all(&jobs, say), compiled.join())
+    });
+    let compiled = compiled.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    let (compiled, instructions) = compiled?;
+    checked.compiled = compiled;
+    let ran = checked.add_cases(&jobs, results)?;
+    if let Some(job) = jobs.first().filter(|_| ran) {
+        checked.costs = Some(KernelCosts::new(
+            &checked.pictures,
+            instructions,
+            &job.problem,
+        ));
+    }
     if checked.findings.is_empty() {
-        checked.findings.extend(too_few_waves(exercise, file)?);
+        checked
+            .findings
+            .extend(too_few_waves(exercise, &checked.compiled));
     }
     checked.passed = checked.findings.is_empty();
     Ok(checked)
+}
+
+/// Compiles as for a GPU, and counts the instructions of the first case.
+fn count_costs(
+    compiler: &Compiler,
+    exercise: &Exercise,
+    file: &KernelFile,
+) -> Result<(Compiled, Option<Spent>)> {
+    let compiled = amd::compile(compiler, exercise, file, Tuning::default())?;
+    let sizes = exercise.cases.first().unwrap_or(&exercise.bench);
+    let counted = compiled.counted.as_deref();
+    let counted = counted.and_then(|assembly| costs::instructions(assembly, exercise, sizes));
+    Ok((compiled, counted))
 }
 
 /// Compiles for every architecture at once.
@@ -285,14 +320,14 @@ fn run_all(
 }
 
 impl ExerciseCheck {
-    /// Adds what the cases found, in their order. After a case that did not end, the others of its architecture are left
+    /// Adds what the cases found, in their order, and returns whether the first one ended. After a case that did not end, the others of its architecture are left
     /// out, whether they ran or not.
     fn add_cases(
         &mut self,
         jobs: &[CaseJob<'_>],
         results: Vec<Option<Result<CaseResult>>>,
-    ) -> Result<()> {
-        let mut ended = None;
+    ) -> Result<bool> {
+        let (mut ended, mut first_ran) = (None, false);
         for (job, result) in jobs.iter().zip(results) {
             if ended == Some(job.turn) {
                 continue;
@@ -304,6 +339,7 @@ impl ExerciseCheck {
             self.cases += 1;
             let mut findings = wrong_results(&job.problem, &result)?;
             let is_first = job.index == 0;
+            first_ran |= is_first && job.turn == 0 && result.outputs.is_some();
             if is_first && result.outputs.is_some() {
                 findings.extend(over_limits(&job.problem, &result)?);
             }
@@ -318,7 +354,7 @@ impl ExerciseCheck {
                 self.pictures.push(WavePictures { wave, pictures });
             }
         }
-        Ok(())
+        Ok(first_ran)
     }
 
     /// Kinds of the findings, each once.
@@ -475,23 +511,21 @@ fn over_limits(problem: &PreparedCase<'_>, answer: &CaseResult) -> Result<Vec<Ke
     Ok(findings)
 }
 
-/// Finds a right kernel that takes too many registers. Without a compiler for AMD GPUs on this machine it finds none.
-fn too_few_waves(exercise: &Exercise, file: &KernelFile) -> Result<Option<KernelFinding>> {
-    let Some(fewest) = exercise.limits.waves else {
-        return Ok(None);
-    };
-    let facts = amd::facts(exercise, file)?.unwrap_or_default();
-    let of_kernel = facts.iter().filter(|one| one.architecture == "gfx942");
+/// Finds a right kernel that takes too many registers.
+fn too_few_waves(exercise: &Exercise, compiled: &Compiled) -> Option<KernelFinding> {
+    let fewest = exercise.limits.waves?;
+    let kernels = compiled.kernels.iter();
+    let of_kernel = kernels.filter(|one| one.architecture == "gfx942");
     let over = of_kernel.filter_map(|one| Some((one, one.waves_per_simd()?)));
     let mut over = over.filter(|(_, waves)| *waves < f64::from(fewest));
-    Ok(over.next().map(|(one, waves)| {
+    over.next().map(|(one, waves)| {
         let vgprs = one.resources.vgprs;
         let message = format!(
             "{} takes {vgprs} vector registers on gfx942, where {waves:.0} wavefronts fit on a SIMD and {fewest} should",
             one.kernel
         );
         KernelFinding::new(FindingKind::Occupancy, None, message)
-    }))
+    })
 }
 
 /// Finds a load or store that needs more memory accesses than the exercise allows.

@@ -18,6 +18,7 @@
 pub mod amd;
 pub mod check;
 pub mod compiled;
+pub mod costs;
 pub mod exercise;
 pub mod exercise_file;
 pub mod file;

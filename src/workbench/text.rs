@@ -4,13 +4,14 @@ use tinyllama_base::table::{push_wrapped, shortened, wrapped};
 use tinyllama_base::untrusted::plain;
 
 use super::check::ExerciseCheck;
+use super::costs;
 use super::exercise::{Exercise, next};
 use super::file::KernelFile;
 use super::finding::KernelFinding;
 use super::picture::{ASCII, DrawingGlyphs, UNICODE};
 
 /// Columns of a line.
-const WIDTH: usize = 80;
+pub(super) const WIDTH: usize = 80;
 
 /// Formats a check: the verdict, and every finding with the kernel's lines that it names.
 pub fn lines(checked: &ExerciseCheck, file: &KernelFile) -> Vec<String> {
@@ -26,6 +27,18 @@ pub fn lines(checked: &ExerciseCheck, file: &KernelFile) -> Vec<String> {
             .map_or(String::new(), |line| format!(", line {line}"));
         lines.push(format!("the compiler warns{at}: {}", warning.message));
         lines.extend(warning.line.and_then(|line| quoted(file, line)));
+    }
+    lines.extend(costs::lines(
+        checked.costs.as_ref(),
+        &checked.compiled,
+        file,
+    ));
+    if !checked.compiled.kernels.is_empty() {
+        let text = format!(
+            "`workbench occupancy {}` asks for another `--block`, `--launch-bounds` or `--unroll`.",
+            checked.exercise
+        );
+        lines.extend(wrapped(&text, WIDTH));
     }
     if let Some(seed) = checked.seed {
         lines.push(String::new());
@@ -93,7 +106,7 @@ pub fn finding_lines(finding: &KernelFinding, file: &KernelFile) -> Vec<String> 
 }
 
 /// Quotes a line of the kernel: `  12 | part[threadIdx.x] = v;`
-fn quoted(file: &KernelFile, line: u32) -> Option<String> {
+pub(super) fn quoted(file: &KernelFile, line: u32) -> Option<String> {
     let text = plain(&file.line(line)?.replace('\t', "    "));
     Some(format!(
         "  {line:>4} | {}",

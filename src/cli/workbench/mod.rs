@@ -2,6 +2,7 @@
 
 mod bench;
 mod machine;
+mod occupancy;
 mod print;
 
 use std::io::{IsTerminal as _, Write as _};
@@ -35,7 +36,7 @@ use tinyllama_session::{
 use tinyllama_workbench::check::{self, CheckOptions, CheckProgress};
 use tinyllama_workbench::compiled::compiler::Compiler;
 use tinyllama_workbench::machine::ARCHITECTURES;
-use tinyllama_workbench::{Exercise, amd, exercise_file, exercises, find, text};
+use tinyllama_workbench::{Exercise, exercise_file, exercises, find, text};
 
 /// Interval at which `watch` checks the file. It compares the time of change, which network homes report as well.
 const LOOK: Duration = Duration::from_millis(300);
@@ -65,6 +66,8 @@ pub enum WorkbenchCommand {
     Bench(bench::BenchArgs),
     /// Execute the file as an AMD GPU's instructions and list them: no GPU is needed, and none is timed
     Machine(machine::MachineArgs),
+    /// Show registers, spills and the waves that fit, and move block size, launch bounds and unrolling
+    Occupancy(occupancy::OccupancyArgs),
     /// Show the next hint
     Hint {
         /// Name or number of the exercise
@@ -195,6 +198,7 @@ pub fn run(args: &WorkbenchArgs) -> Result<Exit> {
         }
         WorkbenchCommand::Bench(bench) => bench::run(args, bench),
         WorkbenchCommand::Machine(machine) => machine::run(args, machine),
+        WorkbenchCommand::Occupancy(occupancy) => occupancy::run(args, occupancy),
         WorkbenchCommand::Hint { exercise, number } => {
             let exercise = find(exercise)?;
             let counter = session.workbench().join(format!("{}.hints", exercise.name));
@@ -269,13 +273,8 @@ fn check_once(
 ) -> Result<Exit> {
     let tried = tried(asked, exercise, path)?;
     let CheckedKernel { file, checked } = &tried;
-    // A file that did not compile here takes nothing on a GPU.
-    let facts = match checked.cases > 0 && !asked.gpu {
-        true => amd::facts(exercise, file)?,
-        false => None,
-    };
     let note = args.record(tried.event(None));
-    let document = json!({ "check": checked, "compiled": facts, "note": note });
+    let document = json!({ "check": checked, "compiled": checked.compiled.kernels, "note": note });
     print_document(args.json, &document, |out| {
         let out = &mut PlainWriter(out);
         for line in tried.lines() {
@@ -286,9 +285,6 @@ fn check_once(
             for line in text::pictures(checked, file, locale::is_utf8(locale::variable)) {
                 writeln!(out, "{line}")?;
             }
-        }
-        if facts.is_some() {
-            print::facts(out, facts.as_deref())?;
         }
         if checked.passed {
             writeln!(out)?;

@@ -12,11 +12,9 @@ use super::exercise_progress;
 use tinyllama_base::errln;
 use tinyllama_base::outln;
 use tinyllama_base::table::{TableColumns, TextTable, wrapped};
-use tinyllama_base::units::number_or_not;
 use tinyllama_base::untrusted::plain;
 use tinyllama_session::SessionState;
 use tinyllama_workbench::Exercise;
-use tinyllama_workbench::compiled::facts::KernelFacts;
 
 const WIDTH: usize = 80;
 
@@ -117,25 +115,4 @@ pub fn hint(
     let document = json!({ "number": number, "of": of, "hint": hint });
     let text = format!("Hint {number} of {of}: {}", hint.trim());
     print_text(as_json, &document, &text)
-}
-
-/// A compiler's figures for the kernels.
-pub fn facts(out: &mut impl Write, facts: Option<&[KernelFacts]>) -> io::Result<()> {
-    let Some(facts) = facts else {
-        return writeln!(
-            out,
-            "\nRegisters and spills on AMD GPUs: not reported; no clang with the AMDGPU target was found"
-        );
-    };
-    let table = TableColumns::titled("Compiled for AMD GPUs (nothing was run)", facts)
-        .left("architecture", |kernel| kernel.architecture.clone())
-        .left("kernel", |kernel| kernel.kernel.clone())
-        .right("VGPRs", |kernel| kernel.resources.vgprs.to_string())
-        .right("SGPRs", |kernel| kernel.resources.sgprs.to_string())
-        .right("LDS", |kernel| kernel.lds_bytes.to_string())
-        .right("waves/SIMD", |kernel| {
-            number_or_not(kernel.waves_per_simd(), 0)
-        })
-        .right("spills", |kernel| kernel.resources.vgpr_spills.to_string());
-    write!(out, "\n{}", TextTable::from(table).render(WIDTH))
 }

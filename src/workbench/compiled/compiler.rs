@@ -148,7 +148,7 @@ impl Compiler {
         })
     }
 
-    /// Compiles HIP C++ `source` for `architecture` and returns the assembly. Errors name the kernel by `kernel`.
+    /// Compiles HIP C++ `source` for `architecture`, with more flags, and returns the assembly. Errors name the kernel by `kernel`.
     ///
     /// # Errors
     /// Fails if the source does not compile, with the compiler's messages, or files cannot be written.
@@ -157,8 +157,9 @@ impl Compiler {
         kernel: &str,
         source: &str,
         architecture: &str,
+        flags: &[&str],
     ) -> Result<String, CompilerError> {
-        let flags = ["-S", "-O3", "-Wno-everything"];
+        let flags = [&["-S", "-O3", "-Wno-everything"], flags].concat();
         let compiled = self.compile(kernel, source, architecture, &flags)?;
         Ok(compiled.text)
     }

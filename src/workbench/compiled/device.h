@@ -15,7 +15,11 @@ typedef __SIZE_TYPE__ size_t;
 #define TUTOR_BOUNDS1(threads) __attribute__((amdgpu_flat_work_group_size(1, threads)))
 #define TUTOR_BOUNDS2(threads, waves) TUTOR_BOUNDS1(threads) __attribute__((amdgpu_waves_per_eu(waves)))
 #define TUTOR_BOUNDS(one, two, name, ...) name
+#ifdef TUTOR_NO_BOUNDS
+#define __launch_bounds__(...)
+#else
 #define __launch_bounds__(...) TUTOR_BOUNDS(__VA_ARGS__, TUTOR_BOUNDS2, TUTOR_BOUNDS1)(__VA_ARGS__)
+#endif
 #define __forceinline__ inline __attribute__((always_inline))
 // Without lines of their own (`nodebug`), the instructions of these functions belong to the line that calls them.
 #define TUTOR_DEVICE __device__ static inline __attribute__((always_inline, nodebug))

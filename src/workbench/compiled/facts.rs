@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tinyllama_base::architecture;
+use tinyllama_base::units::{count, or_not_reported};
 
 use super::assembly::Resources;
 use tinyllama_profile::model::{LaunchVariant, Profile};
-use tinyllama_profile::show::occupancy::{Occupancy, occupancy};
+use tinyllama_profile::show::occupancy::{Limiter, Occupancy, occupancy};
 
 /// The architectures that `all` means, as examples for the others: CDNA 2 and 3 with waves of 64, RDNA 3 with waves of 32.
 pub const ARCHITECTURES: [&str; 3] = ["gfx90a", "gfx942", "gfx1100"];
@@ -16,6 +17,9 @@ pub const ARCHITECTURES: [&str; 3] = ["gfx90a", "gfx942", "gfx1100"];
 pub const RECORDED_ARCHITECTURES: [&str; 7] = [
     "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1151", "gfx1200", "gfx1201",
 ];
+
+/// Bytes of local memory between two sizes that a remedy tries.
+const LDS_STEP: u32 = 256;
 
 const RECORDED: &str = include_str!("../../../assets/kernel-resources.json");
 
@@ -66,6 +70,75 @@ impl KernelFacts {
         occupancy(&launch, architecture)
     }
 
+    /// Formats registers, local memory, the waves that fit on a SIMD, and what would let more fit.
+    pub fn describe(&self) -> String {
+        let Resources {
+            vgprs, vgpr_spills, ..
+        } = self.resources;
+        let spills = match vgpr_spills {
+            0 => String::new(),
+            spills => format!(", {spills} of them spilled"),
+        };
+        let more = self
+            .remedy()
+            .map_or(String::new(), |more| format!("; {more}"));
+        format!(
+            "{vgprs} vector registers{spills}, {} bytes of LDS: {} waves fit on a SIMD{more}",
+            self.lds_bytes,
+            self.waves_text()
+        )
+    }
+
+    /// Formats `4 of 8`: the waves that fit on a SIMD.
+    pub fn waves_text(&self) -> String {
+        let most = architecture::find(&self.architecture).map(|one| one.max_waves_per_simd);
+        let both = self.waves_per_simd().zip(most);
+        or_not_reported(both.map(|(waves, most)| format!("{} of {most}", count(waves))))
+    }
+
+    /// Says how little of the limiting resource lets more waves fit. `None` if as many fit as there can be.
+    pub fn remedy(&self) -> Option<String> {
+        let fitting = |kernel: &KernelFacts| {
+            kernel
+                .occupancy()
+                .map_or(0, |one| one.waves_per_compute_unit)
+        };
+        let now = self.occupancy()?;
+        let waves = now.waves_per_compute_unit;
+        if waves == now.max_waves_per_compute_unit {
+            return None;
+        }
+        let mut other = self.clone();
+        Some(match now.limiter {
+            Limiter::LocalMemory => {
+                let fewer = (0..self.lds_bytes / LDS_STEP)
+                    .rev()
+                    .map(|steps| steps * LDS_STEP);
+                let enough = fewer.into_iter().find(|bytes| {
+                    other.lds_bytes = *bytes;
+                    fitting(&other) > waves
+                });
+                match enough {
+                    Some(bytes) => format!("more with {bytes} bytes of LDS"),
+                    None => "more with less LDS and fewer registers".into(),
+                }
+            }
+            Limiter::VectorRegisters => {
+                let enough = (1..self.resources.vgprs).rev().find(|vgprs| {
+                    other.resources.vgprs = *vgprs;
+                    fitting(&other) > waves
+                });
+                match enough {
+                    Some(vgprs) => format!("more with {vgprs} vector registers"),
+                    None => "more with fewer vector registers and less LDS".into(),
+                }
+            }
+            Limiter::ScalarRegisters => "scalar registers limit".into(),
+            Limiter::Barriers => "more with larger workgroups".into(),
+            Limiter::WaveSlots => "more with workgroups that divide what fits".into(),
+        })
+    }
+
     /// Waves that a SIMD can hold at once.
     pub fn waves_per_simd(&self) -> Option<f64> {
         let simds = architecture::find(&self.architecture)?.simds_per_compute_unit;
@@ -85,7 +158,6 @@ pub fn recorded() -> Result<Facts, serde_json::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tinyllama_profile::show::occupancy::Limiter;
 
     #[test]
     fn occupancy_counts_what_the_launch_adds() {

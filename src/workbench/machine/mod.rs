@@ -35,7 +35,7 @@ pub fn program(
     file: &KernelFile,
     architecture: &str,
 ) -> Result<Result<Program, KernelFinding>> {
-    let assembly = match compiler.assembly(&exercise.name, &source(file), architecture) {
+    let assembly = match compiler.assembly(&exercise.name, &source(file), architecture, &[]) {
         Ok(assembly) => assembly,
         Err(CompilerError::Refused { log, .. }) => return Ok(Err(refusal(&log))),
         Err(error) => return Err(error.into()),

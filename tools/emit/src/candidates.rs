@@ -138,7 +138,8 @@ pub fn compile(
         .par_iter()
         .map(|text| {
             let launch = &text[0].launch;
-            let assembly = compiler.assembly(&launch.kernel, &text[0].text(), &architecture)?;
+            let assembly =
+                compiler.assembly(&launch.kernel, &text[0].text(), &architecture, &[])?;
             let rows = text.iter().map(|candidate| {
                 done();
                 row(candidate, &assembly, &architecture)

@@ -57,7 +57,7 @@ pub fn listings(targets: &[Target], name: &str, selection: &KernelSelection) -> 
         for candidate in named(target, name, selection)? {
             let launch = &candidate.launch;
             let assembly =
-                compiler.assembly(&launch.kernel, &candidate.text(), &target.to_string())?;
+                compiler.assembly(&launch.kernel, &candidate.text(), &target.to_string(), &[])?;
             let text = instructions(&assembly, &launch.entry)?;
             let text = with_header(target, &candidate, text.trim_end(), ";");
             writeln!(Stdout, "{text}")?;
