@@ -199,10 +199,11 @@ fn count_costs(
     exercise: &Exercise,
     file: &KernelFile,
 ) -> Result<(Compiled, Option<Spent>)> {
-    let compiled = amd::compile(compiler, exercise, file, Tuning::default())?;
+    let mut compiled = amd::compile(compiler, exercise, file, Tuning::default())?;
     let sizes = exercise.cases.first().unwrap_or(&exercise.bench);
-    let counted = compiled.counted.as_deref();
-    let counted = counted.and_then(|assembly| costs::instructions(assembly, exercise, sizes));
+    // It has the name of a temporary folder.
+    let counted = compiled.counted.take();
+    let counted = counted.and_then(|assembly| costs::instructions(&assembly, exercise, sizes));
     Ok((compiled, counted))
 }
 

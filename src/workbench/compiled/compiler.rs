@@ -17,6 +17,9 @@ use tinyllama_base::{ScratchFolder, die_with_parent, rocm};
 /// Environment variable that names the compiler. It comes before any compiler that is found.
 const VARIABLE: &str = "TINYLLAMA_CLANG";
 
+/// What to do without a compiler.
+const INSTALL: &str = "install Debian's package clang-19 or ROCm";
+
 /// The oldest version that knows gfx942 and the builtins of `device.h`.
 const OLDEST: u32 = 17;
 
@@ -54,8 +57,8 @@ const DIAGNOSTICS: &str =
 #[derive(Debug, Error)]
 pub enum CompilerError {
     #[error(
-        "no clang of version {OLDEST} or later that compiles for AMD GPUs was found; install Debian's \
-         package clang-19 or ROCm, or name another in the variable {VARIABLE}"
+        "no clang of version {OLDEST} or later that compiles for AMD GPUs was found; {INSTALL}, or name another in the \
+         variable {VARIABLE}"
     )]
     NoCompiler,
     #[error("{path}: {reason}", path = .path.display())]
@@ -105,7 +108,7 @@ impl Compiler {
             let version = version_of(&path).ok_or_else(|| CompilerError::Unusable {
                 path: path.clone(),
                 reason: format!(
-                    "{VARIABLE} names it, but it is not a clang of version {OLDEST} or later that compiles for AMD GPUs"
+                    "{VARIABLE} names it, but it is not a clang of version {OLDEST} or later that compiles for AMD GPUs; {INSTALL}, and unset it"
                 ),
             })?;
             return Compiler::new(path, version);
