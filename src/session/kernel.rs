@@ -55,7 +55,11 @@ impl CheckedKernel {
         say: &mut dyn FnMut(CheckProgress),
     ) -> Result<CheckedKernel> {
         CheckedKernel::by_check(exercise, path, |file| {
-            check::check(exercise, file, &CheckOptions::default(), say)
+            let options = CheckOptions {
+                counts: true,
+                ..CheckOptions::default()
+            };
+            check::check(exercise, file, &options, say)
         })
     }
 

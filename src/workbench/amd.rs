@@ -97,7 +97,7 @@ pub fn compile(
         let assembly = match done {
             Ok(assembly) => assembly,
             Err(error) => {
-                let why = why_missing(compiler, &error);
+                let why = why_missing(&error);
                 compiled.missing.push((architecture.to_owned(), why));
                 continue;
             }
@@ -130,15 +130,8 @@ pub fn compile(
     Ok(compiled)
 }
 
-fn why_missing(compiler: &Compiler, error: &CompilerError) -> String {
+fn why_missing(error: &CompilerError) -> String {
     match error {
-        CompilerError::Refused { log, .. }
-            if ["invalid target ID", "unsupported HIP gpu architecture"]
-                .iter()
-                .any(|words| log.contains(words)) =>
-        {
-            format!("{} does not know it", compiler.version)
-        }
         CompilerError::Refused { .. } => "the file does not compile for it".into(),
         error => error.to_string(),
     }

@@ -71,6 +71,8 @@ pub struct CheckOptions {
     pub architectures: Vec<String>,
     /// Draws the added sizes. `None` draws others each time.
     pub seed: Option<u64>,
+    /// Also says what the kernel costs.
+    pub counts: bool,
 }
 
 impl Default for CheckOptions {
@@ -85,6 +87,7 @@ impl CheckOptions {
         CheckOptions {
             architectures: architectures.map(|one| one.as_ref().to_owned()).collect(),
             seed: None,
+            counts: false,
         }
     }
 
@@ -169,15 +172,16 @@ pub fn check(
         .skip(count)
         .map(|job| job.problem.describe())
         .collect();
-    let (results, compiled) = std::thread::scope(|scope| {
-        let compiled = scope.spawn(|| count_costs(&compiler, exercise, file));
-        (run_all(&jobs, say), compiled.join())
+    let (results, counted) = std::thread::scope(|scope| {
+        let is_counted = options.counts || exercise.limits.waves.is_some();
+        let counted = is_counted.then(|| scope.spawn(|| count_costs(&compiler, exercise, file)));
+        (run_all(&jobs, say), counted.map(|counted| counted.join()))
     });
-    let compiled = compiled.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    let (compiled, instructions) = compiled?;
+    let counted = counted.map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+    let (compiled, instructions) = counted.transpose()?.unwrap_or_default();
     checked.compiled = compiled;
     let ran = checked.add_cases(&jobs, results)?;
-    if let Some(job) = jobs.first().filter(|_| ran) {
+    if let Some(job) = jobs.first().filter(|_| ran && options.counts) {
         checked.costs = Some(KernelCosts::new(
             &checked.pictures,
             instructions,

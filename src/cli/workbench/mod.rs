@@ -321,6 +321,7 @@ fn tried(asked: &CheckArgs, exercise: &Exercise, path: &Path) -> Result<CheckedK
         };
         let options = CheckOptions {
             seed: asked.seed,
+            counts: true,
             ..chosen
         };
         check::check(exercise, file, &options, &mut show_progress)

@@ -20,8 +20,12 @@ fn checked(exercise: &Exercise, text: &str, waves: &[u32]) -> ExerciseCheck {
     check(exercise, &file(text), &options, &mut |_| {}).expect("a machine that compiles kernels")
 }
 
+/// Checks on these architectures, with the costs.
 fn checked_on(exercise: &Exercise, text: &str, architectures: &[&str]) -> ExerciseCheck {
-    let options = CheckOptions::of(architectures);
+    let options = CheckOptions {
+        counts: true,
+        ..CheckOptions::of(architectures)
+    };
     check(exercise, &file(text), &options, &mut |_| {}).expect("a machine that compiles kernels")
 }
 

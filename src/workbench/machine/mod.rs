@@ -175,7 +175,7 @@ pub(super) mod tests {
 
     /// Returns the architectures that the compiler knows, of those that the emulator knows.
     pub fn architectures(compiler: &Compiler) -> Vec<&'static str> {
-        let knows = |architecture: &&str| match compiler.assembly("none", "", architecture) {
+        let knows = |architecture: &&str| match compiler.assembly("none", "", architecture, &[]) {
             Ok(_) => true,
             Err(error @ CompilerError::UnknownArchitecture { .. }) => {
                 assert!(error.to_string().contains("; install clang "), "{error}");

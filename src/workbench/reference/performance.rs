@@ -205,4 +205,3 @@ pub(super) fn attention_backward(problem: &PreparedCase<'_>) -> ReferenceOutputs
     }
     vec![("dq", dq), ("dk", dk), ("dv", dv)]
 }
-
