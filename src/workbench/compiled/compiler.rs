@@ -39,7 +39,7 @@ pub const REPLACED_HEADERS: [&str; 3] = ["hip_runtime.h", "hip_fp16.h", "hip_bf1
 
 /// Limits of the compiler, so that no text keeps it busy: seconds of computing and bytes of memory, bytes of output, and
 /// wall-clock time on a machine where many compile at once.
-const MOST_SECONDS: u64 = 8;
+const MOST_SECONDS: u64 = 6;
 const MOST_MEMORY: u64 = 8 << 30;
 const MOST_OUTPUT: u64 = 256 << 20;
 const LONGEST: Duration = Duration::from_secs(120);
