@@ -11,7 +11,7 @@ use uzers::{
     get_user_groups, group_access_list,
 };
 
-use crate::{SessionError, SessionLocation, check_learner, class_file, inbox};
+use crate::{SessionError, SessionLocation, check_learner, class_file, inbox, order_copy};
 use tinyllama_base::inside;
 use tinyllama_base::safe_path::{Refused, SafeFolder};
 use tinyllama_runs::launcher::SITE;
@@ -155,7 +155,7 @@ pub fn strange_entries(class: &Path) -> Vec<String> {
 }
 
 /// Entries of a class folder that are no learner's.
-const CLASS_ENTRIES: [&str; 3] = [class_file::NAME, SITE, ".prepared"];
+const CLASS_ENTRIES: [&str; 4] = [class_file::NAME, SITE, ".prepared", order_copy::FOLDER];
 
 fn user_name(id: u32) -> String {
     let user = get_user_by_uid(id);

@@ -14,13 +14,13 @@ use super::order::FORMAT;
 use super::runs::events_file;
 use crate::{
     InstructorOrder, OrderAction, OutsideChange, Session, SessionError, SessionEvent,
-    SessionLocation, SolvedRun, check_name, class_file, store,
+    SessionLocation, SolvedRun, check_name, class_file, order_copy, store,
 };
 use tinyllama_base::safe_path::{SafeFolder, folder_of};
 use tinyllama_base::{create_private, if_there, safe_path, unix_time, untrusted};
 
 /// A larger file is no order.
-const MOST_BYTES: u64 = 16 << 20;
+pub(super) const MOST_BYTES: u64 = 16 << 20;
 
 /// Puts an order into the inbox of a session. The learner's tutor takes it within two seconds, or when it next opens.
 /// Returns the order's name.
@@ -37,6 +37,10 @@ pub fn send(location: &SessionLocation, order: &InstructorOrder) -> Result<Strin
     };
     let name = new_name();
     let text = serde_json::to_vec(&order).map_err(|error| io("writing")(error.into()))?;
+    if !location.is_own() {
+        let class = folder_of(&location.folder);
+        order_copy::keep(class, &name, &order).map_err(SessionError::io("writing in", class))?;
+    }
     let inbox = open(location).map_err(io("opening"))?;
     let file = format!("{name}.json");
     // The learner has to read another user's file. The folder's rights keep all others out.

@@ -37,6 +37,7 @@ pub mod location;
 pub mod lock;
 mod log;
 pub mod order;
+pub mod order_copy;
 pub mod progress;
 pub mod recall;
 pub mod runs;

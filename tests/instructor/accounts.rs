@@ -227,6 +227,20 @@ fn the_whole_life_of_a_class() {
         .iter()
         .find(|file| file.display().to_string().contains("hana-"))
         .unwrap();
+    // Orders of the class's owner count beside the class folder, and only there.
+    let file = of_hana.display().to_string();
+    let verify = |more: &[&str], status| {
+        let args = [&["report", "verify", &file], more].concat();
+        class.run(TEACHER, &args, "", status)
+    };
+    let unchecked = "orders of an instructor";
+    let alone = verify(&[], 2);
+    assert!(alone.contains(unchecked), "{alone}");
+    let session = class.class.join("hana").display().to_string();
+    let beside = verify(&["--against", &session], 0);
+    assert!(!beside.contains(unchecked), "{beside}");
+    assert!(!class.can(BOB, "touch CLASS/.orders/of-mine.json"));
+
     let names = unpacked(of_hana);
     for part in [
         "events.jsonl",

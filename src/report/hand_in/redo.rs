@@ -11,6 +11,7 @@ use tinyllama_runs::RunExit;
 use tinyllama_session::runs::events_file;
 use tinyllama_session::{
     Access, AnswerGiven, SessionError, SessionEvent, StepRef, access, check_name, is_complete,
+    order_copy,
 };
 use tinyllama_workbench::exercise;
 
@@ -371,6 +372,18 @@ impl<'a> Rebuilt<'a> {
         self.session.record_kernel(event.clone()).map_err(why)
     }
 
+    /// Returns whether the class folder has the order. The folder that `--against` names lies in it. The hand-in's own does
+    /// not count, because a learner may have packed what is beside it.
+    fn has_copy(&self, order: &str, events: &[SessionEvent]) -> bool {
+        let session = self
+            .judging
+            .against
+            .filter(|session| session.kind == "session");
+        let class = session.and_then(|session| session.location.folder.parent());
+        let id = &self.session.state().session;
+        class.is_some_and(|class| order_copy::confirms(class, order, id, events))
+    }
+
     /// Checks a kernel once more.
     fn kernel_passed(&mut self, exercise: &str, sha256: &str, text: &str) -> Result<(), Wrong> {
         if sha256_hex([text]) != sha256 {
@@ -426,14 +439,16 @@ impl<'a> Rebuilt<'a> {
                 }
             }
         }
-        if !orders::needs_no_copy(events) {
-            let what =
-                "orders of an instructor; name the session in the class folder with --against";
-            self.cannot_check(what.into());
+        if !orders::needs_no_copy(events) && !self.has_copy(order, events) {
+            self.cannot_check(LACKS_COPY.into());
         }
         Ok(())
     }
 }
+
+/// Only orders of the class folder's owner have a copy there.
+const LACKS_COPY: &str =
+    "orders of an instructor; name the session in the class folder with --against";
 
 const LACKS_STREAM: &str =
     "the stream of a run was too large for the report; name the session with --against";

@@ -7,16 +7,17 @@ use tinyllama_base::architecture;
 use tinyllama_workbench::compiled::facts::KernelFacts;
 
 /// Limits of V4's kernels in the sizes that are compiled. Those of other kernels are in the catalogue.
+/// Clang 22 takes a step of eight registers more for two of them on gfx950 than clang 19 for the others.
 const V4_BUDGETS: [ResourceBudget; 13] = [
     ResourceBudget::new("v4_lookup_normalize", 56, 0),
     ResourceBudget::new("v4_normalize", 56, 0),
-    ResourceBudget::new("v4_normalize_backward", 144, 16_384),
+    ResourceBudget::new("v4_normalize_backward", 152, 16_384),
     ResourceBudget::new("v4_norm_gradients", 16, 1024),
     ResourceBudget::new("v4_swiglu", 72, 0),
     ResourceBudget::new("v4_swiglu_backward", 80, 0),
     ResourceBudget::new("v4_cross_entropy", 48, 32),
     ResourceBudget::new("v4_loss", 16, 2048),
-    ResourceBudget::new("v4_embedding_gradient", 64, 4228),
+    ResourceBudget::new("v4_embedding_gradient", 72, 4228),
     ResourceBudget::new("v4_adamw", 56, 0),
     ResourceBudget::new("v4_adamw_halves", 56, 0),
     ResourceBudget::new("v4_attention", 192, 52_224),
