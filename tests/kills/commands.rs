@@ -38,6 +38,7 @@ const CALLS: &[&str] = &[
     "workbench bench elementwise '--launcher=sh -c \"exec sleep 600\" sh'",
     "workbench check elementwise",
     "workbench machine elementwise",
+    "workbench occupancy elementwise",
     "workbench watch elementwise",
 ];
 

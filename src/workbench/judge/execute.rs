@@ -12,6 +12,7 @@ use super::llvm_text::MOST_LDS;
 use super::pictures::Pictures;
 use super::words::{of_error, of_mistake, own_line, too_much_lds};
 use super::{CaseResult, KernelOutput};
+use crate::finding::{FindingKind, KernelFinding};
 use crate::problem::{KernelArgument, Planned, PreparedCase};
 
 /// Most wave instructions of a case: some hundred times those of the slowest solution.
@@ -71,6 +72,11 @@ pub fn execute(
     let mistakes = machine.mistakes().iter();
     let mistakes = mistakes.map(|mistake| of_mistake(&built.program, mistake));
     result.findings.splice(0..0, mistakes);
+    let inputs = problem.buffers.iter().zip(&buffers);
+    let inputs = inputs.filter(|(buffer, _)| buffer.bits.is_some() && !buffer.argument.output);
+    let changed = inputs
+        .filter_map(|(buffer, id)| changed_input(built, &machine, &buffer.argument.name, *id));
+    result.findings.extend(changed);
     result.barriers = pictures.most_barriers;
     let arrays_at = |pc: u32| arrays_of(built, kernel_at(built, pc));
     result.pictures = pictures.finish(&built.program, &machine.memory, arrays_at);
@@ -124,6 +130,20 @@ fn kernel_at(built: &Built, pc: u32) -> &str {
     before
         .max_by_key(|one| one.entry)
         .map_or("", |kernel| &kernel.name)
+}
+
+/// Returns the mistake if a kernel wrote to an array that it only gets to read.
+fn changed_input(
+    built: &Built,
+    machine: &Machine<'_>,
+    name: &str,
+    id: BufferId,
+) -> Option<KernelFinding> {
+    let writer = |word: usize| Some((word, machine.memory.writer(id, word)?));
+    let (word, pc) = (0..machine.memory.buffer(id).words().count()).find_map(writer)?;
+    let line = own_line(&built.program, built.program.location(pc));
+    let message = format!("writes to element {word} of `{name}`, which is only read");
+    Some(KernelFinding::new(FindingKind::Wrong, line, message))
 }
 
 fn output(built: &Built, machine: &Machine<'_>, id: BufferId) -> KernelOutput {

@@ -271,7 +271,14 @@ const LOOKS_WRONG: [(&str, &str, &str); 10] = [
 ];
 
 /// Kernels with a fault that results need not show: before the kernel, in it, the finding, and a part of its message.
-const FAULTS: [(&str, &str, &str, FindingKind, &str); 14] = [
+const FAULTS: [(&str, &str, &str, FindingKind, &str); 15] = [
+    (
+        "an input is changed through a cast",
+        "",
+        "if (i < n) { out[i] = own; const_cast<float*>(x)[i] = own; }",
+        FindingKind::Wrong,
+        "which is only read",
+    ),
     (
         "the last workgroup adds what the others left, without a fence",
         "__device__ float left[64]; __device__ unsigned arrived;",
