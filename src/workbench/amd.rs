@@ -72,11 +72,8 @@ pub fn compile(
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                loop {
-                    let Some(architecture) = todo.lock().ok().and_then(|mut todo| todo.next())
-                    else {
-                        break;
-                    };
+                let next = || todo.lock().ok().and_then(|mut todo| todo.next());
+                while let Some(architecture) = next() {
                     let done = compiler.assembly(&exercise.name, &source, architecture, &flags);
                     if matches!(done, Err(CompilerError::Stopped { .. }))
                         && let Ok(mut todo) = todo.lock()

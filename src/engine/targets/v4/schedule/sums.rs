@@ -60,7 +60,7 @@ impl Sums {
             {
                 bucket.scattered = scattered;
                 if !scattered {
-                    bucket.ranges = vec![first..self.end(&bucket)];
+                    bucket.ranges = std::iter::once(first..self.end(&bucket)).collect();
                 }
                 buckets.push(std::mem::take(&mut bucket));
             }
