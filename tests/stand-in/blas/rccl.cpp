@@ -60,7 +60,8 @@ struct Communicator {
         return true;
     }
 
-    int sum(const Matrix &from, const Matrix &to, size_t count) {
+    // Writes the elements [begin, end) of the sum of all ranks' arrays to `to`, from its start.
+    int sum(const Matrix &from, const Matrix &to, size_t count, size_t begin, size_t end) {
         // HIP_STAND_IN_SUM=off: every rank keeps its own values.
         static const bool planted = setting("HIP_STAND_IN_SUM", "on") == "off";
         for (size_t first = 0; first < count; first += CHUNK) {
@@ -68,11 +69,26 @@ struct Communicator {
             for (size_t i = 0; i < length; i++) shared->values[rank][i] = from.get(static_cast<int64_t>(first + i), 0, 0);
             if (!meet()) return late = RemoteError;
             for (size_t i = 0; i < length && !planted; i++) {
+                if (first + i < begin || first + i >= end) continue;
                 // Adds in the order of ranks, so that all get the same bits.
                 double sum = 0;
                 for (int other = 0; other < ranks; other++) sum += static_cast<double>(shared->values[other][i]);
-                to.set(static_cast<int64_t>(first + i), 0, 0, sum);
+                to.set(static_cast<int64_t>(first + i - begin), 0, 0, sum);
             }
+            if (!meet()) return late = RemoteError;
+        }
+        return Success;
+    }
+
+    // Writes the arrays of all ranks, each of `count` elements, to `to`, one after the other.
+    int gather(const Matrix &from, const Matrix &to, size_t count) {
+        for (size_t first = 0; first < count; first += CHUNK) {
+            const size_t length = count - first < CHUNK ? count - first : CHUNK;
+            for (size_t i = 0; i < length; i++) shared->values[rank][i] = from.get(static_cast<int64_t>(first + i), 0, 0);
+            if (!meet()) return late = RemoteError;
+            for (int other = 0; other < ranks; other++)
+                for (size_t i = 0; i < length; i++)
+                    to.set(static_cast<int64_t>(other * count + first + i), 0, 0, shared->values[other][i]);
             if (!meet()) return late = RemoteError;
         }
         return Success;
@@ -134,23 +150,50 @@ int ncclGroupStart() { return Success; }
 
 int ncclGroupEnd() { return Success; }
 
-int ncclAllReduce(const void *from, void *to, size_t count, int type, int operation, void *handle, void *stream) {
-    if (int status = enter("ncclAllReduce")) return status;
-    if ((type != TYPE_F32 && type != TYPE_BF16) || operation != 0) return leave("ncclAllReduce", InvalidArgument);
+// Puts an exchange of arrays with `sent` and `received` elements into a stream.
+static int exchange(const char *name, const void *from, size_t sent, void *to, size_t received, int type, void *stream,
+                    int (*work)(const Matrix &, const Matrix &, size_t, size_t, Communicator *), void *handle) {
+    if (int status = enter(name)) return status;
+    if (type != TYPE_F32 && type != TYPE_BF16) return leave(name, InvalidArgument);
     auto vector = [&](const void *start) {
         return Matrix{static_cast<char *>(const_cast<void *>(start)), type == TYPE_F32 ? Element::F32 : Element::Bf16, 1, 0};
     };
     const Matrix source = vector(from), target = vector(to);
-    const size_t bytes = count * source.size();
-    if (!hip_stand_in_inside(from, bytes) || !hip_stand_in_inside(to, bytes)) return leave("ncclAllReduce", InvalidArgument);
+    const size_t read = sent * source.size(), written = received * target.size();
+    if (!hip_stand_in_inside(from, read) || !hip_stand_in_inside(to, written)) return leave(name, InvalidArgument);
     auto *communicator = static_cast<Communicator *>(handle);
-    const int status = submit(stream, "ncclAllReduce", [=] {
-        if (int clash = hip_stand_in_touch("a sum over ranks", from, bytes, 0)) return clash;
-        if (int clash = hip_stand_in_touch("a sum over ranks", to, bytes, 1)) return clash;
+    const int status = submit(stream, name, [=] {
+        if (int clash = hip_stand_in_touch("an exchange between ranks", from, read, 0)) return clash;
+        if (int clash = hip_stand_in_touch("an exchange between ranks", to, written, 1)) return clash;
         // Returns an error of HIP: a failed launch.
-        return communicator->sum(source, target, count) == Success ? 0 : 719;
+        return work(source, target, sent, received, communicator) == Success ? 0 : 719;
     });
-    return leave("ncclAllReduce", status == hipSuccess ? Success : UnhandledCudaError, {{"count", number(count)}});
+    return leave(name, status == hipSuccess ? Success : UnhandledCudaError, {{"count", number(sent)}});
+}
+
+int ncclAllReduce(const void *from, void *to, size_t count, int type, int operation, void *handle, void *stream) {
+    if (operation != 0) return InvalidArgument;
+    auto work = [](const Matrix &source, const Matrix &target, size_t sent, size_t, Communicator *group) {
+        return group->sum(source, target, sent, 0, sent);
+    };
+    return exchange("ncclAllReduce", from, count, to, count, type, stream, work, handle);
+}
+
+int ncclReduceScatter(const void *from, void *to, size_t count, int type, int operation, void *handle, void *stream) {
+    if (operation != 0) return InvalidArgument;
+    auto work = [](const Matrix &source, const Matrix &target, size_t sent, size_t received, Communicator *group) {
+        return group->sum(source, target, sent, group->rank * received, (group->rank + 1) * received);
+    };
+    const size_t all = count * static_cast<Communicator *>(handle)->ranks;
+    return exchange("ncclReduceScatter", from, all, to, count, type, stream, work, handle);
+}
+
+int ncclAllGather(const void *from, void *to, size_t count, int type, void *handle, void *stream) {
+    auto work = [](const Matrix &source, const Matrix &target, size_t sent, size_t, Communicator *group) {
+        return group->gather(source, target, sent);
+    };
+    const size_t all = count * static_cast<Communicator *>(handle)->ranks;
+    return exchange("ncclAllGather", from, count, to, all, type, stream, work, handle);
 }
 
 const char *ncclGetErrorString(int status) {
