@@ -129,8 +129,8 @@ fn a_killed_child_leaves_its_steps_and_says_how_it_ended() {
     let mut killed = false;
     let ended = supervise(&start, root.path(), &Control::default(), &mut |told| {
         if is_step(&told) && !killed {
-            let kill = Command::new("kill")
-                .args(["-KILL", &leader(root.path())])
+            let kill = Command::new("sh")
+                .args(["-c", "kill -KILL \"$0\"", &leader(root.path())])
                 .status()?;
             killed = kill.success();
         }
