@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use common::{stderr, stdout, tutor};
 use serde_json::Value;
@@ -15,7 +15,11 @@ fn pytorch(home: &Path, python: Option<&str>, arguments: &[&str]) -> Output {
     fs::create_dir_all(&bin).unwrap();
     if let Some(text) = python {
         let path = bin.join("python3");
-        fs::write(&path, text).unwrap();
+        // Another process writes it. While this one has it open, a child of another test may inherit that, and it cannot start.
+        let draft = bin.join("draft");
+        fs::write(&draft, text).unwrap();
+        let copied = Command::new("cp").args([&draft, &path]).status();
+        assert!(copied.unwrap().success());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
     let mut command = tutor(home);
