@@ -23,11 +23,12 @@ pub(super) fn keep(class: &Path, name: &str, order: &InstructorOrder) -> io::Res
     if !class.is_own() {
         return Ok(());
     }
-    let folder = class.create_folder(OsStr::new(FOLDER), 0o755)?;
+    // A learner must not read what others are told, nor what solves a step. Other instructors may.
+    let folder = class.create_folder(OsStr::new(FOLDER), 0o2750)?;
     folder.replace(
         OsStr::new(&file_name(name)),
         &serde_json::to_vec(order)?,
-        0o644,
+        0o640,
     )
 }
 

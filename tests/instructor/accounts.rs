@@ -239,7 +239,14 @@ fn the_whole_life_of_a_class() {
     let session = class.class.join("hana").display().to_string();
     let beside = verify(&["--against", &session], 0);
     assert!(!beside.contains(unchecked), "{beside}");
-    assert!(!class.can(BOB, "touch CLASS/.orders/of-mine.json"));
+    assert!(class.can(TEACHER, "cat CLASS/.orders/*"));
+    for script in [
+        "touch CLASS/.orders/of-mine.json",
+        "ls CLASS/.orders",
+        "cat CLASS/.orders/*",
+    ] {
+        assert!(!class.can(BOB, script), "{script}");
+    }
 
     let names = unpacked(of_hana);
     for part in [
