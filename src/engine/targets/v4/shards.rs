@@ -47,12 +47,7 @@ impl Shards {
         blocks.map(|start| self.own(&(start..start + self.block)))
     }
 
-    /// Returns the number of elements in an array that leaves out the other ranks' parts, of `length` parameters.
-    pub fn kept(&self, length: usize) -> usize {
-        self.index(length)
-    }
-
-    /// Returns the index of an own or undivided element in such an array.
+    /// Returns the index of an own or undivided element, or of the end, in an array that leaves out the other ranks' parts.
     pub fn index(&self, element: usize) -> usize {
         let within = element.clamp(self.matrices.start, self.matrices.end) - self.matrices.start;
         let (blocks, rest) = (within / self.block, within % self.block);
@@ -82,7 +77,7 @@ mod tests {
                     .chain(own)
                     .chain(matrices.end..layout.length);
                 let indices: Vec<usize> = whole.map(|element| shards.index(element)).collect();
-                assert!(indices.iter().copied().eq(0..shards.kept(layout.length)));
+                assert!(indices.iter().copied().eq(0..shards.index(layout.length)));
                 assert_eq!(
                     indices.len(),
                     layout.length - matrices.len() + matrices.len() / ranks

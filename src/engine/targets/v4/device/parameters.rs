@@ -35,7 +35,11 @@ impl Parameters {
         precision: GemmPrecision,
     ) -> Result<Self, DriverError> {
         let (layout, shards) = (&schedule.layout, &schedule.shards);
-        let kept = |length: usize| shards.as_ref().map_or(length, |shards| shards.kept(length));
+        let kept = |length: usize| {
+            shards
+                .as_ref()
+                .map_or(length, |shards| shards.index(length))
+        };
         let array = || driver.allocate(kept(layout.length) * 4);
         let halves = precision == GemmPrecision::Bf16;
         let copies = halves.then(|| driver.allocate(layout.length * 2));

@@ -18,7 +18,7 @@ use crate::targets::v4::operation::{Gather, Operation, Sum};
 use crate::targets::v4::shards::Shards;
 
 /// Ranges of parameters whose gradients are summed together.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct GradientBucket {
     pub ranges: Vec<Range<ParameterIndex>>,
     /// True if each rank gets only its own parts.
@@ -52,17 +52,17 @@ impl Sums {
             1
         };
         let mut buckets = Vec::new();
-        let mut bucket = GradientBucket::default();
+        let mut end = norms;
         for first in (embedding + 1..norms).step_by(step).rev() {
-            bucket.ranges.push(first..first + step);
-            if layout.elements(first, self.end(&bucket)).len() >= self.bucket
-                || first == embedding + 1
-            {
-                bucket.scattered = scattered;
-                if !scattered {
-                    bucket.ranges = std::iter::once(first..self.end(&bucket)).collect();
-                }
-                buckets.push(std::mem::take(&mut bucket));
+            let is_full = layout.elements(first, end).len() >= self.bucket;
+            if is_full || first == embedding + 1 {
+                let width = if scattered { step } else { end - first };
+                let ranges = (first..end).step_by(width);
+                buckets.push(GradientBucket {
+                    ranges: ranges.map(|first| first..first + width).collect(),
+                    scattered,
+                });
+                end = first;
             }
         }
         buckets.push(GradientBucket {
@@ -70,10 +70,6 @@ impl Sums {
             scattered: false,
         });
         buckets
-    }
-
-    fn end(&self, bucket: &GradientBucket) -> ParameterIndex {
-        bucket.ranges.first().map_or(0, |last| last.end)
     }
 }
 
