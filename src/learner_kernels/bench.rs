@@ -326,7 +326,9 @@ mod tests {
     use super::super::gpu::results;
     use super::stand_in::on;
     use super::*;
+    use tinyllama_workbench::compiled::compiler::Compiler;
     use tinyllama_workbench::exercise::find;
+    use tinyllama_workbench::reference::Reference;
 
     /// For each exercise with a kernel of this project: a case with whole vectors and a case without.
     const CASES: [(&str, &[usize]); 5] = [
@@ -344,6 +346,7 @@ mod tests {
             let stream = driver.stream(1 << 20).unwrap();
             for (name, cases) in CASES {
                 let exercise = find(name).unwrap();
+                let reference = Reference::compile(&Compiler::find().unwrap(), exercise).unwrap();
                 for case in cases {
                     let problem = PreparedCase::new(exercise, &exercise.cases[*case], 64).unwrap();
                     let placed = place(&driver, &stream, &problem).unwrap();
@@ -353,7 +356,7 @@ mod tests {
                     assert_eq!(remark, None, "{name}");
                     racer.go(1, &stream, &placed, &problem).unwrap();
                     stream.synchronize().unwrap();
-                    let found = results(&stream, &placed, &problem).unwrap();
+                    let found = results(&stream, &placed, &problem, reference).unwrap();
                     assert_eq!(found, [], "{name}, {}", problem.describe());
                 }
             }

@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -17,6 +18,7 @@ use super::finding::{FindingKind, KernelAccess, KernelFinding};
 use super::judge::{self, Built, CaseResult, KernelOutput};
 use super::picture::AccessPicture;
 use super::problem::PreparedCase;
+use super::reference::Reference;
 use crate::compiled::compiler::Compiler;
 
 /// Wave sizes of CDNA and RDNA. NVIDIA's warps have 32 lanes as well.
@@ -122,6 +124,9 @@ impl CheckProgress {
     }
 }
 
+/// What a case gave, and its wrong elements.
+type JobResult = (CaseResult, Vec<KernelFinding>);
+
 /// One case on one architecture.
 struct CaseJob<'a> {
     built: &'a Built,
@@ -150,7 +155,13 @@ pub fn check(
         ..ExerciseCheck::default()
     };
     let mut all = vec![];
-    for built in build_all(&compiler, exercise, file, &options.architectures)? {
+    let (reference, builds) = std::thread::scope(|scope| {
+        let reference = scope.spawn(|| Reference::compile(&compiler, exercise));
+        let builds = build_all(&compiler, exercise, file, &options.architectures);
+        (joined(reference), builds)
+    });
+    let reference = reference?;
+    for built in builds? {
         match built {
             Ok(built) => all.push(built),
             Err(findings) => {
@@ -175,9 +186,8 @@ pub fn check(
     let (results, counted) = std::thread::scope(|scope| {
         let is_counted = options.counts || exercise.limits.waves.is_some();
         let counted = is_counted.then(|| scope.spawn(|| count_costs(&compiler, exercise, file)));
-        (run_all(&jobs, say), counted.map(|counted| counted.join()))
+        (run_all(&jobs, reference, say), counted.map(joined))
     });
-    let counted = counted.map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
     let (compiled, instructions) = counted.transpose()?.unwrap_or_default();
     checked.compiled = compiled;
     let ran = checked.add_cases(&jobs, results)?;
@@ -223,12 +233,14 @@ fn build_all(
             .iter()
             .map(|name| scope.spawn(move || judge::build(compiler, exercise, file, name)))
             .collect();
-        let built = builds.into_iter().map(|build| {
-            let ended = build.join();
-            ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        built.collect()
+        builds.into_iter().map(joined).collect()
     })
+}
+
+/// Waits for a thread. A panic of it goes on here.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    let ended = thread.join();
+    ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Prepares every case, for every architecture.
@@ -264,8 +276,9 @@ fn jobs<'a>(
 /// has no result.
 fn run_all(
     jobs: &[CaseJob<'_>],
+    reference: Reference<'_>,
     say: &mut dyn FnMut(CheckProgress),
-) -> Vec<Option<Result<CaseResult>>> {
+) -> Vec<Option<Result<JobResult>>> {
     let groups = |job: &CaseJob<'_>| -> u64 {
         let launches = job.problem.launches.iter();
         let groups = launches.map(|one| {
@@ -281,7 +294,7 @@ fn run_all(
     // For each architecture, the first case that did not end.
     let turns = jobs.last().map_or(0, |job| job.turn + 1);
     let endless: Vec<AtomicUsize> = (0..turns).map(|_| AtomicUsize::new(usize::MAX)).collect();
-    let mut results: Vec<Option<Result<CaseResult>>> = jobs.iter().map(|_| None).collect();
+    let mut results: Vec<Option<Result<JobResult>>> = jobs.iter().map(|_| None).collect();
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -298,6 +311,10 @@ fn run_all(
                     if result.as_ref().is_ok_and(CaseResult::is_endless) {
                         first_endless.fetch_min(job.index, Ordering::Relaxed);
                     }
+                    let result = result.and_then(|result| {
+                        let wrong = wrong_results(&job.problem, &result, reference)?;
+                        Ok((result, wrong))
+                    });
                     // The receiver is gone only if this check is given up.
                     let _ = sender.send((job.turn, job.index, result));
                 }
@@ -330,7 +347,7 @@ impl ExerciseCheck {
     fn add_cases(
         &mut self,
         jobs: &[CaseJob<'_>],
-        results: Vec<Option<Result<CaseResult>>>,
+        results: Vec<Option<Result<JobResult>>>,
     ) -> Result<bool> {
         let (mut ended, mut first_ran) = (None, false);
         for (job, result) in jobs.iter().zip(results) {
@@ -340,9 +357,8 @@ impl ExerciseCheck {
             let Some(result) = result else {
                 continue;
             };
-            let result = result?;
+            let (result, mut findings) = result?;
             self.cases += 1;
-            let mut findings = wrong_results(&job.problem, &result)?;
             let is_first = job.index == 0;
             first_ran |= is_first && job.turn == 0 && result.outputs.is_some();
             if is_first && result.outputs.is_some() {
@@ -389,12 +405,16 @@ impl ExerciseCheck {
 }
 
 /// Finds wrong elements. There is one finding per output and line.
-fn wrong_results(problem: &PreparedCase<'_>, answer: &CaseResult) -> Result<Vec<KernelFinding>> {
+fn wrong_results(
+    problem: &PreparedCase<'_>,
+    answer: &CaseResult,
+    reference: Reference<'_>,
+) -> Result<Vec<KernelFinding>> {
     let Some(outputs) = &answer.outputs else {
         return Ok(vec![]);
     };
     let mut findings = vec![];
-    for (name, expected) in problem.expected()? {
+    for (name, expected) in reference.results(problem)? {
         if let Some(output) = outputs.get(name) {
             findings.extend(compare(problem.exercise, name, output, &expected));
         }

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use tinyllama_base::Expression;
 use tinyllama_base::named;
+use tinyllama_machine::Program;
 
 static FOLDER: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../kernels/workbench");
 
@@ -41,6 +42,10 @@ pub struct Exercise {
     pub text: String,
     pub launches: Vec<LaunchText>,
     pub arguments: Vec<KernelParameter>,
+    pub reference: ReferenceText,
+    /// The compiled reference, once one was needed.
+    #[serde(skip)]
+    pub(super) reference_program: OnceLock<Program>,
     /// Limit of the error: |got - expected| <= tolerance · (|expected| + rms(expected)).
     pub tolerance: f64,
     /// The first case is a regular one. Access pictures show it.
@@ -74,6 +79,16 @@ pub struct LaunchText {
     pub block: Vec<Expression>,
     #[serde(default)]
     pub shared: Option<Expression>,
+}
+
+/// The launch of the kernel `reference` in the file `reference.hip`, which computes the correct results.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReferenceText {
+    /// Number of threads, at least.
+    pub threads: Expression,
+    /// Names of arguments and, as whole numbers, of sizes. The reference gets every output in f64, with its first values.
+    pub arguments: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -174,6 +189,11 @@ impl Exercise {
         if name.split_once('-').map(|(_, rest)| rest) != Some(exercise.name.as_str()) {
             bail!("kernels/workbench/{name}: its name is `{}`", exercise.name);
         }
+        let outputs = exercise.arguments.iter().filter(|argument| argument.output);
+        let mut names = outputs.map(|argument| &argument.name);
+        if let Some(output) = names.find(|name| !exercise.reference.arguments.contains(name)) {
+            bail!("kernels/workbench/{name}: the reference does not get `{output}`");
+        }
         Ok(Exercise {
             folder: name,
             ..exercise
@@ -187,7 +207,12 @@ impl Exercise {
     pub fn file(&self, name: &str) -> Result<&'static str> {
         let path = format!("{}/{name}", self.folder);
         let file = FOLDER.get_file(&path).and_then(|file| file.contents_utf8());
-        file.ok_or_else(|| anyhow!("kernels/workbench/{path} is missing"))
+        file.ok_or_else(|| anyhow!("{} is missing", self.path_of(name)))
+    }
+
+    /// Returns where a file of the exercise's folder lies in the repository.
+    pub(super) fn path_of(&self, name: &str) -> String {
+        format!("kernels/workbench/{}/{name}", self.folder)
     }
 
     /// Returns the file that learners start with.

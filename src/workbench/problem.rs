@@ -1,4 +1,4 @@
-//! One case of an exercise with its numbers: filled buffers, sized launches, and expected outputs.
+//! One case of an exercise with its numbers: filled buffers and sized launches.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,6 @@ use tinyllama_kernel_catalog::adamw::{Factors, Hyperparameters};
 use tinyllama_kernel_catalog::check::Random;
 
 use super::exercise::{Exercise, KernelParameter, LaunchText, NamedSizes};
-use super::reference;
 use tinyllama_base::Expression;
 use tinyllama_contract::LaunchShape;
 
@@ -235,17 +234,8 @@ impl<'a> PreparedCase<'a> {
         costs.map_err(|error| anyhow!("{}: {error}", self.exercise.name))
     }
 
-    /// Computes the expected outputs by name, in f64.
-    ///
-    /// # Errors
-    /// Fails if this exercise has no reference.
-    pub fn expected(&self) -> Result<Vec<(&'static str, Vec<f64>)>> {
-        let compute = reference::find_reference(&self.exercise.name)
-            .ok_or_else(|| anyhow!("no reference computes `{}`", self.exercise.name))?;
-        Ok(compute(self))
-    }
-
-    fn name(&self, name: &str) -> Option<f64> {
+    /// Returns a size of the case, or the wave size.
+    pub(super) fn name(&self, name: &str) -> Option<f64> {
         match name {
             "wave" => Some(f64::from(self.wave)),
             _ => self.sizes.get(name).copied(),
@@ -373,26 +363,6 @@ impl<'a> PreparedCase<'a> {
             }
             other => return Err(format!("`{other}` is unknown")),
         })
-    }
-
-    fn bits_of(&self, name: &str) -> &[u32] {
-        let mut buffers = self.buffers.iter();
-        let buffer = buffers.find(|buffer| buffer.argument.name == name);
-        let words = buffer.and_then(|buffer| buffer.bits.as_deref());
-        words.unwrap_or_default()
-    }
-
-    /// Returns the initial floats of a buffer. Empty if it starts unwritten.
-    pub(super) fn floats(&self, name: &str) -> Vec<f64> {
-        let words = self.bits_of(name).iter();
-        words.map(|bits| f64::from(f32::from_bits(*bits))).collect()
-    }
-
-    pub(super) fn indices(&self, name: &str) -> Vec<usize> {
-        self.bits_of(name)
-            .iter()
-            .map(|bits| *bits as usize)
-            .collect()
     }
 
     /// Returns a size of the case, or 0 if the case has none of that name.

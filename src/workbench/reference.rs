@@ -1,214 +1,228 @@
-//! Computes the results of each exercise in f64, from the numbers that the kernel receives.
+//! Computes the correct results of an exercise: compiles its `reference.hip` and executes it in the emulator, in f64.
 
-mod performance;
+use anyhow::{Result, anyhow, bail};
+use tinyllama_machine::{
+    Argument, BufferId, Checks, Launch, LaunchError, Machine, Memory, Program,
+};
 
-use tinyllama_kernel_catalog::{add_rmsnorm, cross_entropy, rmsnorm, swiglu};
+use super::exercise::Exercise;
+use super::file::KernelFile;
+use super::judge::{BUDGET, of_error};
+use super::problem::{KernelArgument, PreparedCase};
+use super::source::source;
+use crate::compiled::compiler::{Compiler, CompilerError};
 
-use super::PreparedCase;
+/// File name in the exercise's folder, and the name of its kernel.
+const FILE: &str = "reference.hip";
+const KERNEL: &str = "reference";
 
-type ReferenceOutputs = Vec<(&'static str, Vec<f64>)>;
-type Reference = fn(&PreparedCase<'_>) -> ReferenceOutputs;
+/// Mathematics in f64.
+const HEADER: &str = include_str!("reference.h");
 
-/// By exercise, each one line.
-const REFERENCES: &[(&str, Reference)] = &[
-    ("elementwise", elementwise),
-    ("grid-stride", silu),
-    ("coalescing", add_bias),
-    ("wave-sum", wave_sums),
-    ("block-sum", row_sums),
-    ("bank-conflicts", transpose),
-    ("rmsnorm", rmsnorm_forward),
-    ("add-rmsnorm", add_rmsnorm_both),
-    ("rope", |problem| vec![("y", rotated(problem))]),
-    ("swiglu", swiglu_forward),
-    ("cross-entropy", cross_entropy_both),
-    ("matmul", matmul),
-    ("attention", attention),
-    ("adamw", adamw),
-    ("ported-reduction", performance::largest_of_rows),
-    ("vector-loads", elementwise),
-    ("rope-in-place", |problem| vec![("x", rotated(problem))]),
-    ("swizzle", transpose),
-    ("registers", performance::without_mean),
-    ("histogram", performance::counts),
-    ("prefix-sum", performance::running_sums),
-    ("masked-softmax", performance::masked_softmax),
-    ("top-k", performance::top_k),
-    ("quantise", performance::quantised),
-    ("persistent", performance::norms),
-    ("double-buffer", matmul),
-    ("matrix-lanes", matmul),
-    ("fused-epilogue", performance::swiglu_of_product),
-    ("decode-attention", performance::decode_attention),
-    ("attention-backward", performance::attention_backward),
-    ("online-softmax", performance::weighted_means),
-    ("xcd-order", performance::product_on_dies),
-];
+/// The architecture that references are compiled for. Every usable compiler knows it.
+const ARCHITECTURE: &str = "gfx942";
 
-/// Finds the reference of an exercise by its name.
-pub fn find_reference(name: &str) -> Option<Reference> {
-    let found = REFERENCES.iter().find(|(known, _)| *known == name);
-    found.map(|(_, reference)| *reference)
-}
+/// Number of threads of a workgroup.
+const BLOCK: usize = 64;
 
-fn number(problem: &PreparedCase<'_>, name: &str) -> f64 {
-    // The kernel receives it in f32.
-    f64::from(problem.number(name).unwrap_or(f64::NAN) as f32)
-}
+/// The correct elements of every output, by its name.
+pub type Expected<'a> = Vec<(&'a str, Vec<f64>)>;
 
-fn elementwise(problem: &PreparedCase<'_>) -> ReferenceOutputs {
-    let a = number(problem, "a");
-    let (x, y) = (problem.floats("x"), problem.floats("y"));
-    vec![("out", x.iter().zip(&y).map(|(x, y)| a * x + y).collect())]
-}
+/// An exercise's reference as machine code.
+#[derive(Clone, Copy, Debug)]
+pub struct Reference<'a>(&'a Program);
 
-fn silu(problem: &PreparedCase<'_>) -> ReferenceOutputs {
-    let x = problem.floats("x");
-    vec![("out", x.iter().map(|x| x / (1.0 + (-x).exp())).collect())]
-}
-
-fn add_bias(problem: &PreparedCase<'_>) -> ReferenceOutputs {
-    let (x, bias) = (problem.floats("x"), problem.floats("bias"));
-    let out = x.iter().zip(bias.iter().cycle());
-    vec![("out", out.map(|(x, bias)| x + bias).collect())]
-}
-
-fn sums(x: &[f64], length: usize) -> Vec<f64> {
-    x.chunks(length.max(1))
-        .map(|part| part.iter().sum())
-        .collect()
-}
-
-fn wave_sums(problem: &PreparedCase<'_>) -> ReferenceOutputs {
-    vec![("sums", sums(&problem.floats("x"), problem.wave as usize))]
-}
-
-fn row_sums(problem: &PreparedCase<'_>) -> ReferenceOutputs {
-    vec![("sums", sums(&problem.floats("x"), problem.extent("width")))]
-}
-
-fn transpose(problem: &PreparedCase<'_>) -> ReferenceOutputs {
-    let x = problem.floats("x");
-    let [rows, columns] = ["rows", "columns"].map(|name| problem.extent(name));
-    let places = (0..columns).flat_map(|column| (0..rows).map(move |row| row * columns + column));
-    vec![("out", places.map(|place| x[place]).collect())]
-}
-
-/// Returns 1 / sqrt(mean(x²) + ε) of each row.
-fn scales(x: &[f64], width: usize, epsilon: f64) -> Vec<f64> {
-    let squares = |row: &[f64]| row.iter().map(|x| x * x).sum::<f64>() / width.max(1) as f64;
-    let rows = x.chunks(width.max(1));
-    rows.map(|row| 1.0 / (squares(row) + epsilon).sqrt())
-        .collect()
-}
-
-fn rmsnorm_forward(problem: &PreparedCase<'_>) -> ReferenceOutputs {
-    let (x, weight) = (problem.floats("x"), problem.floats("weight"));
-    let epsilon = number(problem, "epsilon");
-    let y = rmsnorm::reference_forward(&x, &weight, epsilon);
-    vec![("y", y), ("scale", scales(&x, weight.len(), epsilon))]
-}
-
-fn add_rmsnorm_both(problem: &PreparedCase<'_>) -> ReferenceOutputs {
-    let epsilon = number(problem, "epsilon");
-    let weight = problem.floats("weight");
-    let (x, residual) = (problem.floats("x"), problem.floats("residual"));
-    let (sum, y) = add_rmsnorm::reference_forward(&x, &residual, &weight, epsilon);
-    let gradients = ["sum_gradient", "y_gradient"].map(|name| problem.floats(name));
-    let (x_gradient, weight_gradient) =
-        add_rmsnorm::reference_backward(&sum, &weight, &gradients[0], &gradients[1], epsilon);
-    let scale = scales(&sum, weight.len(), epsilon);
-    vec![
-        ("sum", sum),
-        ("y", y),
-        ("scale", scale),
-        ("x_gradient", x_gradient),
-        ("weight_gradient", weight_gradient),
-    ]
-}
-
-fn rotated(problem: &PreparedCase<'_>) -> Vec<f64> {
-    let (mut y, table) = (problem.floats("x"), problem.floats("table"));
-    let [heads, width, sequence] =
-        ["heads", "head_dim", "sequence"].map(|name| problem.extent(name));
-    for (index, pair) in y.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-        let position = index * 2 / (heads * width).max(1) % sequence.max(1);
-        let place = position * width + index * 2 % width.max(1);
-        let ([a, b], [cosine, sine]) = (*pair, [table[place], table[place + 1]]);
-        *pair = [a * cosine - b * sine, a * sine + b * cosine];
-    }
-    y
-}
-
-fn swiglu_forward(problem: &PreparedCase<'_>) -> ReferenceOutputs {
-    let width = problem.extent("width").max(1);
-    let gate_up = problem.floats("gate_up");
-    let rows = gate_up.chunks(2 * width);
-    let out = rows.flat_map(|row| swiglu::reference_forward(&row[..width], &row[width..]));
-    vec![("out", out.collect())]
-}
-
-fn cross_entropy_both(problem: &PreparedCase<'_>) -> ReferenceOutputs {
-    let (logits, targets) = (problem.floats("logits"), problem.indices("targets"));
-    let classes = problem.extent("classes");
-    let (losses, _) = cross_entropy::reference_forward(&logits, &targets, classes);
-    let share = number(problem, "share");
-    let gradient = cross_entropy::reference_backward(&logits, &targets, classes, share);
-    vec![("losses", losses), ("gradient", gradient)]
-}
-
-fn matmul(problem: &PreparedCase<'_>) -> ReferenceOutputs {
-    let (a, b) = (problem.floats("a"), problem.floats("b"));
-    let [m, n, k] = ["m", "n", "k"].map(|name| problem.extent(name));
-    let mut c = vec![0.0; m * n];
-    for row in 0..m {
-        for inner in 0..k {
-            let factor = a[row * k + inner];
-            for column in 0..n {
-                c[row * n + column] += factor * b[inner * n + column];
-            }
+impl<'a> Reference<'a> {
+    /// Compiles the reference of `exercise`, once in a process.
+    ///
+    /// # Errors
+    /// Fails if the compiler cannot be started, or the file is missing or does not compile.
+    pub fn compile(compiler: &Compiler, exercise: &'a Exercise) -> Result<Reference<'a>> {
+        if let Some(program) = exercise.reference_program.get() {
+            return Ok(Reference(program));
         }
+        let program = program(compiler, &exercise.path_of(FILE), exercise.file(FILE)?)?;
+        Ok(Reference(
+            exercise.reference_program.get_or_init(|| program),
+        ))
     }
-    vec![("c", c)]
-}
 
-fn attention(problem: &PreparedCase<'_>) -> ReferenceOutputs {
-    let [q, k, v] = ["q", "k", "v"].map(|name| problem.floats(name));
-    let [sequence, width] = ["sequence", "head_dim"].map(|name| problem.extent(name));
-    let scale = number(problem, "scale");
-    let mut out = vec![0.0; q.len()];
-    for (row, target) in out.chunks_mut(width.max(1)).enumerate() {
-        let (first, position) = (row - row % sequence, row % sequence);
-        let dot = |key: usize| -> f64 {
-            let pairs = q[row * width..][..width]
+    /// Computes the outputs of `problem`, a case of the exercise that this is the reference of.
+    ///
+    /// # Errors
+    /// Fails if the reference does not run to its end, leaves an element of an output unwritten, or does not take the
+    /// arguments that the exercise names.
+    pub fn results<'b>(&self, problem: &PreparedCase<'b>) -> Result<Expected<'b>> {
+        let exercise = problem.exercise;
+        let path = exercise.path_of(FILE);
+        let mut memory = Memory::new();
+        let mut outputs = vec![];
+        let names = exercise.reference.arguments.iter();
+        let arguments = names.map(|name| argument(problem, name, &mut memory, &mut outputs));
+        let arguments = arguments.collect::<Result<_>>()?;
+        let workgroups = problem.size(&exercise.reference.threads)?.div_ceil(BLOCK);
+        let mut launch = Launch::new(
+            KERNEL,
+            [u32::try_from(workgroups)?, 1, 1],
+            [BLOCK as u32, 1, 1],
+            arguments,
+        );
+        launch.budget = BUDGET;
+        launch.checks = Checks::Off;
+        launch.checks_waits = false;
+        let mut machine = Machine::new(self.0, memory);
+        match machine.run(&launch, &mut ()) {
+            Ok(()) => {}
+            Err(LaunchError::Execution(error)) => {
+                let found = of_error(self.0, &error);
+                let line = found.line.map_or(String::new(), |line| format!(":{line}"));
+                bail!("{path}{line}: {} ({})", found.message, problem.describe());
+            }
+            Err(error) => return Err(anyhow!("{path}: {error}")),
+        }
+        let outputs = outputs.into_iter().map(|(name, id)| {
+            let (doubles, _) = machine.memory.buffer(id).bytes.as_chunks();
+            let elements: Vec<f64> = doubles
                 .iter()
-                .zip(&k[key * width..][..width]);
-            pairs.map(|(q, k)| q * k).sum()
-        };
-        let scores: Vec<f64> = (first..=first + position)
-            .map(|key| dot(key) * scale)
-            .collect();
-        let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let total: f64 = scores.iter().map(|score| (score - largest).exp()).sum();
-        for (key, score) in (first..).zip(&scores) {
-            let share = (score - largest).exp() / total;
-            for (sum, value) in target.iter_mut().zip(&v[key * width..][..width]) {
-                *sum += share * value;
+                .map(|bytes| f64::from_le_bytes(*bytes))
+                .collect();
+            match elements.iter().position(|element| element.is_nan()) {
+                Some(at) => bail!(
+                    "{path}: {name}[{at}] is not computed ({})",
+                    problem.describe()
+                ),
+                None => Ok((name, elements)),
             }
-        }
+        });
+        outputs.collect()
     }
-    vec![("out", out)]
 }
 
-fn adamw(problem: &PreparedCase<'_>) -> ReferenceOutputs {
-    let f = problem.floats("factors");
-    let [mut weights, gradients, mut first, mut second] =
-        ["weights", "gradients", "first", "second"].map(|name| problem.floats(name));
-    for (i, g) in gradients.iter().enumerate() {
-        first[i] = f[0] * first[i] + f[1] * g;
-        second[i] = f[2] * second[i] + f[3] * g * g;
-        let direction = f[4] * first[i] / ((f[5] * second[i]).sqrt() + f[7]);
-        weights[i] -= f[6] * weights[i] + direction;
+fn program(compiler: &Compiler, path: &str, text: &str) -> Result<Program> {
+    let file = KernelFile {
+        path: path.into(),
+        text: text.to_owned(),
+    };
+    let text = format!("{HEADER}\n{}", source(&file));
+    let compiled = compiler.assembly(path, &text, ARCHITECTURE, &["-fno-finite-loops"]);
+    let assembly = compiled.map_err(|error| match error {
+        CompilerError::Refused { log, .. } => anyhow!("{path} does not compile: {log}"),
+        error => error.into(),
+    })?;
+    Program::parse(&assembly).map_err(|error| anyhow!("{path}: {error}"))
+}
+
+/// Builds one argument: an input as the kernel gets it, an output in f64 with its first values, or a number.
+fn argument<'a>(
+    problem: &PreparedCase<'a>,
+    name: &'a str,
+    memory: &mut Memory,
+    outputs: &mut Vec<(&'a str, BufferId)>,
+) -> Result<Argument> {
+    if problem.exercise.argument(name).is_none() {
+        let size = problem.name(name);
+        let exercise = &problem.exercise.name;
+        let size = size
+            .ok_or_else(|| anyhow!("{exercise}: the reference takes `{name}`, which is unknown"))?;
+        return Ok(Argument::Word(size as u32));
     }
-    vec![("weights", weights), ("first", first), ("second", second)]
+    let index = match problem.passed(name)? {
+        KernelArgument::Word(word) => return Ok(Argument::Word(word)),
+        KernelArgument::Buffer(index) => index,
+    };
+    let buffer = &problem.buffers[index];
+    let bits = buffer.bits.as_deref();
+    let id = if buffer.argument.output {
+        let is_float = buffer.argument.kind.is_float();
+        let value = |bits: u32| match is_float {
+            true => f64::from(f32::from_bits(bits)),
+            false => f64::from(bits.cast_signed()),
+        };
+        // Without first values each element is a NaN until it is written.
+        let first = |at: usize| bits.map_or(f64::NAN, |bits| value(bits[at]));
+        let bytes = (0..buffer.elements).flat_map(|at| first(at).to_le_bytes());
+        let id = memory.add(name, bytes.collect());
+        outputs.push((name, id));
+        id
+    } else {
+        let bits = bits.ok_or_else(|| anyhow!("`{name}` has no values for the reference"))?;
+        memory.add_words(name, bits)
+    };
+    Ok(Argument::Buffer(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::find;
+    use crate::machine::tests::compiler;
+
+    /// Executes this reference of `elementwise` in its second case, with 257 elements.
+    fn executed(compiler: &Compiler, text: &str) -> Result<Vec<f64>> {
+        let exercise = find("elementwise")?;
+        let program = program(compiler, &exercise.path_of(FILE), text)?;
+        let problem = PreparedCase::new(exercise, &exercise.cases[1], 64)?;
+        let mut results = Reference(&program).results(&problem)?;
+        Ok(results.remove(0).1)
+    }
+
+    #[test]
+    fn a_faulty_reference_is_an_error_with_its_file_and_line() {
+        let Some(compiler) = compiler() else {
+            return;
+        };
+        let right = find("elementwise").unwrap().file(FILE).unwrap();
+        assert_eq!(executed(&compiler, right).unwrap().len(), 257);
+        let condition = "if (i < n)";
+        for (condition_of_fault, said) in [
+            (
+                "if (i <= n)",
+                "01-elementwise/reference.hip:6: thread 1 of block 4 reads",
+            ),
+            (
+                "if (i < n - 1)",
+                "01-elementwise/reference.hip: out[256] is not computed (n 257)",
+            ),
+            (
+                "while (true)",
+                "the kernel did not end within 20 million instructions",
+            ),
+            (
+                "if (",
+                "01-elementwise/reference.hip does not compile: kernel.hip:5",
+            ),
+        ] {
+            let faulty = right.replace(condition, condition_of_fault);
+            assert_ne!(faulty, right);
+            let error = executed(&compiler, &faulty).unwrap_err().to_string();
+            assert!(error.contains(said), "{condition_of_fault}: {error}");
+        }
+    }
+
+    #[test]
+    fn functions_in_f64_are_exact_to_the_last_places() {
+        let Some(compiler) = compiler() else {
+            return;
+        };
+        let right = find("elementwise").unwrap().file(FILE).unwrap();
+        let of = |formula: &str| {
+            let text = right.replace("(double)a * x[i] + y[i]", formula);
+            executed(&compiler, &text).unwrap()
+        };
+        let arguments = of("x[i] * 740.0");
+        assert!(arguments.iter().any(|x| *x > 709.9) && arguments.iter().any(|x| *x < -700.0));
+        let pairs = arguments.iter().zip(of("exp(x[i] * 740.0)"));
+        let exponentials = pairs.map(|(x, got)| (got, x.exp()));
+        let small = of("x[i] * x[i] + 1e-9");
+        let pairs = small.iter().zip(of("log(x[i] * x[i] + 1e-9)"));
+        let logarithms = pairs.map(|(x, got)| (got, x.ln()));
+        let large = of("exp(x[i] * 300.0)");
+        let pairs = large.iter().zip(of("log(exp(x[i] * 300.0))"));
+        let far = pairs.map(|(x, got)| (got, x.ln()));
+        for (got, right) in exponentials.chain(logarithms).chain(far) {
+            let error = (got - right).abs();
+            let is_near = got == right || error <= 1e-15 * right.abs() + f64::MIN_POSITIVE;
+            assert!(is_near, "{got:e} is not {right:e}");
+        }
+    }
 }

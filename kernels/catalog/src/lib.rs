@@ -31,7 +31,6 @@ pub mod check;
 pub mod tunables;
 
 pub mod adamw;
-pub mod add_rmsnorm;
 pub mod cross_entropy;
 pub mod flash_attention;
 pub mod rmsnorm;

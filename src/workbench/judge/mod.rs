@@ -17,6 +17,7 @@ use super::finding::{FindingKind, KernelFinding};
 use super::picture::AccessPicture;
 
 pub use build::{Built, build};
+pub(super) use execute::BUDGET;
 pub use execute::execute;
 pub use words::own_line;
 pub(super) use words::{of_error, of_mistake};

@@ -13,6 +13,7 @@ use super::super::file::KernelFile;
 use super::super::finding::KernelFinding;
 use super::super::judge::own_line;
 use super::super::problem::PreparedCase;
+use super::super::reference::Reference;
 use super::super::text::finding_lines;
 use super::{execute, program};
 use crate::compiled::compiler::Compiler;
@@ -105,12 +106,9 @@ pub fn inspect(
     let problem = PreparedCase::new(exercise, sizes, u32::try_from(program.wave_size)?)?;
     let mut summary = Summary::default();
     let executed = execute(&program, &problem, &mut summary)?;
-    Ok(Ok(Listing::new(
-        &program,
-        &problem,
-        &summary,
-        executed.findings,
-    )))
+    let reference = Reference::compile(compiler, exercise)?;
+    let findings = executed.findings(&problem, reference)?;
+    Ok(Ok(Listing::new(&program, &problem, &summary, findings)))
 }
 
 impl Listing {

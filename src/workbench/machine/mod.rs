@@ -16,6 +16,7 @@ use super::file::KernelFile;
 use super::finding::{FindingKind, KernelFinding};
 use super::judge::{KernelOutput, of_error, of_mistake};
 use super::problem::{KernelArgument, PreparedCase};
+use super::reference::Reference;
 use super::source::{SOURCE, source};
 use crate::compiled::compiler::{Compiler, CompilerError};
 
@@ -60,20 +61,22 @@ fn refusal(log: &str) -> KernelFinding {
 /// The result of one executed case.
 #[derive(Debug)]
 pub struct Executed {
-    /// Wrong results, or the reason why the kernel could not continue.
-    pub findings: Vec<KernelFinding>,
+    /// Mistakes, and the reason why the kernel could not continue.
+    findings: Vec<KernelFinding>,
     /// The error that ended the execution, if any.
     pub error: Option<Box<ExecutionError>>,
     /// Number of executed wave instructions.
     pub instructions: u64,
     /// The buffers as the kernel left them.
     pub memory: Memory,
+    /// The buffers of the case, in its order.
+    buffers: Vec<BufferId>,
 }
 
-/// Executes the launches of `problem` and compares what they leave with the reference.
+/// Executes the launches of `problem`.
 ///
 /// # Errors
-/// Fails if the program lacks a kernel of the exercise, or the exercise has no reference.
+/// Fails if the program lacks a kernel of the exercise.
 pub fn execute<O: Observer>(
     program: &Program,
     problem: &PreparedCase<'_>,
@@ -108,39 +111,48 @@ pub fn execute<O: Observer>(
     }
     let mistakes = machine.mistakes().iter();
     findings.extend(mistakes.map(|mistake| of_mistake(program, mistake)));
-    if error.is_none() {
-        for (name, expected) in problem.expected()? {
-            let index = problem
-                .buffers
-                .iter()
-                .position(|buffer| buffer.argument.name == name);
-            let words = index.map_or(vec![], |index| {
-                machine.memory.buffer(buffers[index]).words().collect()
-            });
+    Ok(Executed {
+        findings,
+        error,
+        instructions: machine.executed,
+        memory: machine.memory,
+        buffers,
+    })
+}
+
+impl Executed {
+    /// Returns all findings, wrong elements too, for which it executes the reference.
+    ///
+    /// # Errors
+    /// Fails if the reference cannot be executed.
+    pub fn findings(
+        &self,
+        problem: &PreparedCase<'_>,
+        reference: Reference<'_>,
+    ) -> Result<Vec<KernelFinding>> {
+        let mut findings = self.findings.clone();
+        if self.error.is_some() {
+            return Ok(findings);
+        }
+        for (name, expected) in reference.results(problem)? {
+            let mut named = problem.buffers.iter().zip(&self.buffers);
+            let output = named.find(|(buffer, _)| buffer.argument.name == name);
+            let words = output.map_or(vec![], |(_, id)| self.memory.buffer(*id).words().collect());
             // The emulator does not record which line wrote an element. An element that still holds the pattern was not
             // written.
             let lines = words
                 .iter()
                 .map(|word| u32::from(*word != UNWRITTEN))
                 .collect();
-            let found = compare(
-                problem.exercise,
-                name,
-                &KernelOutput { words, lines },
-                &expected,
-            );
+            let output = KernelOutput { words, lines };
+            let found = compare(problem.exercise, name, &output, &expected);
             findings.extend(found.map(|found| KernelFinding {
                 line: None,
                 ..found
             }));
         }
+        Ok(findings)
     }
-    Ok(Executed {
-        findings,
-        error,
-        instructions: machine.executed,
-        memory: machine.memory,
-    })
 }
 
 /// Creates the buffers of a case, in the order of `problem.buffers`.
@@ -199,6 +211,7 @@ pub(super) mod tests {
                 path: exercise.file_name().into(),
                 text,
             };
+            let reference = Reference::compile(&compiler, exercise).unwrap();
             for architecture in &architectures {
                 let program = program(&compiler, exercise, &file, architecture);
                 let program = match program {
@@ -212,7 +225,7 @@ pub(super) mod tests {
                     let problem =
                         PreparedCase::new(exercise, sizes, program.wave_size as u32).unwrap();
                     let executed = execute(&program, &problem, &mut ()).unwrap();
-                    for finding in executed.findings {
+                    for finding in executed.findings(&problem, reference).unwrap() {
                         wrong.push(format!(
                             "{} {architecture} {}: {finding:?}",
                             exercise.name,

@@ -10,6 +10,7 @@ use super::super::file::KernelFile;
 use super::super::finding::{FindingKind, KernelFinding};
 use super::super::judge::own_line;
 use super::super::problem::PreparedCase;
+use super::super::reference::Reference;
 use super::listing::Listing;
 use super::{execute, prepare_memory, program};
 use crate::compiled::compiler::Compiler;
@@ -100,7 +101,9 @@ pub fn trace(
         },
         None => search.best.map_or(TracePlace::default(), |best| best.1),
     };
-    let listing = Listing::new(&program, &problem, &summary, executed.findings);
+    let reference = Reference::compile(compiler, exercise)?;
+    let findings = executed.findings(&problem, reference)?;
+    let listing = Listing::new(&program, &problem, &summary, findings);
     let history = History::new(start.workgroup).launch(start.launch);
     let mut history = history.limited(LIMIT);
     let executed = execute(&program, &problem, &mut history)?;
