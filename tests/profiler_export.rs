@@ -122,3 +122,37 @@ fn trace_and_comparison_from_the_command_line() {
         serde_json::json!([96_160.0, 795_453.0])
     );
 }
+
+#[test]
+fn a_sample_of_the_course_is_read_in_every_folder_and_its_gaps_are_in_the_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let import = |path: &str| {
+        Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"))
+            .args(["profile", "import", path, "--perfetto", "copy.json"])
+            .current_dir(folder.path())
+            .output()
+            .unwrap()
+    };
+    let written = import("lessons/profiles/vcopy-mi200");
+    assert!(written.status.success(), "{written:?}");
+    let document = std::fs::read(folder.path().join("copy.json")).unwrap();
+    let document: Value = serde_json::from_slice(&document).unwrap();
+    let events = document["traceEvents"].as_array().unwrap();
+    let spans = events.iter().filter(|event| event["ph"] == "X");
+    let times: Vec<_> = spans
+        .map(|span| (span["ts"].as_f64(), span["dur"].as_f64()))
+        .collect();
+    let expected = [(0.0, 20.48), (113.76, 16.32), (150.88, 15.52)];
+    assert_eq!(
+        times,
+        expected.map(|(start, length)| (Some(start), Some(length)))
+    );
+    for wrong in ["lessons/profiles/no-such-sample", "profiles/vcopy-mi200"] {
+        let refused = import(wrong);
+        let message = String::from_utf8_lossy(&refused.stderr);
+        assert!(
+            !refused.status.success() && message.contains(wrong),
+            "{message}"
+        );
+    }
+}

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use super::{CompareArgs, Exit, ImportArgs, ViewArgs, print};
 use tinyllama_base::file::path_text;
 use tinyllama_base::safe_path::as_named;
+use tinyllama_base::scratch::ScratchFolder;
 use tinyllama_contract::flags::UsageError;
+use tinyllama_lesson::CourseSource;
 use tinyllama_profile::read::{Import, import as read};
 use tinyllama_profile::show::comparison;
 use tinyllama_profile::show::parts::KernelParts;
@@ -22,8 +24,10 @@ use tinyllama_runs::finished::EVENTS_FILE;
 
 pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     let view = &args.view;
-    let parts = view.parts(&[&args.path])?;
-    let import = read(&as_named(&args.path))?;
+    let scratch = ScratchFolder::new().context("cannot make a temporary folder")?;
+    let path = sample(&args.path, scratch.path()).unwrap_or_else(|| args.path.clone());
+    let parts = view.parts(&[&path])?;
+    let import = read(&as_named(&path))?;
     if let Some(to) = &args.perfetto {
         write_trace(&import, to)?;
     }
@@ -32,6 +36,15 @@ pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
         false => print::print_result(false, &Value::Null, &text(&import, view, &parts)?)?,
     };
     Ok(Exit::from_passed(is_sound(&import)))
+}
+
+/// Copies a sample of the built-in course into `folder`, for a path under `lessons/` that does not exist here.
+fn sample(path: &Path, folder: &Path) -> Option<PathBuf> {
+    let of_course = path.strip_prefix("lessons").ok()?.to_str()?;
+    if path.exists() {
+        return None;
+    }
+    CourseSource::BuiltIn.extract(of_course, folder).ok()
 }
 
 impl ViewArgs {

@@ -106,6 +106,7 @@ pub struct AnalyzeArgs {
 
 #[derive(Debug, Args)]
 pub struct ImportArgs {
+    /// File or folder; `lessons/profiles/NAME` is a sample of the course, in every folder.
     path: PathBuf,
     #[command(flatten)]
     view: ViewArgs,
