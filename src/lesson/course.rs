@@ -106,19 +106,28 @@ impl Course {
 
     /// The planned minutes of a path's lessons plus the estimated minutes of its single steps.
     pub fn minutes_of_path(&self, path: &LearningPath) -> f64 {
-        let whole = self.lessons().filter(|it| path.has_whole_lesson(&it.id));
-        let whole: u32 = whole.map(|lesson| lesson.minutes).sum();
-        let single = self.steps().filter(|(lesson, step)| {
-            !path.has_whole_lesson(&lesson.id) && path.names_step(&lesson.id, &step.id)
-        });
-        f64::from(whole)
-            + single
-                .map(|(_, step)| step.estimated_minutes())
-                .sum::<f64>()
+        self.lessons()
+            .map(|lesson| lesson.minutes_on(Some(path)))
+            .sum()
     }
 }
 
 impl Lesson {
+    /// Planned minutes of the lesson on a path: all of them, or the estimated minutes of its single steps.
+    pub fn minutes_on(&self, path: Option<&LearningPath>) -> f64 {
+        match path {
+            Some(path) if !path.has_whole_lesson(&self.id) => {
+                let named = |step: &&Step| path.names_step(&self.id, &step.id);
+                self.steps
+                    .iter()
+                    .filter(named)
+                    .map(Step::estimated_minutes)
+                    .sum()
+            }
+            _ => f64::from(self.minutes),
+        }
+    }
+
     /// Minutes of the steps that every learner does.
     pub fn estimated_minutes(&self) -> f64 {
         self.minutes_of(false)

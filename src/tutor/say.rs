@@ -13,8 +13,14 @@ use tinyllama_session::progress::progress;
 use tinyllama_session::{LessonProgress, SessionState, StepProgress};
 
 /// Formats the minutes of a lesson, such as `3 min of 9`.
-pub fn minutes(progress: &LessonProgress, planned: u32) -> String {
+pub fn minutes(progress: &LessonProgress, lesson: &Lesson, state: &SessionState) -> String {
+    let planned = planned_minutes(lesson, state);
     format!("{} of {planned} min", whole_minutes(progress.minutes))
+}
+
+/// Planned minutes of a lesson on the learner's path.
+pub fn planned_minutes(lesson: &Lesson, state: &SessionState) -> String {
+    whole_minutes(lesson.minutes_on(state.path.as_ref()))
 }
 
 /// Formats whole minutes. Adding zero avoids `-0` for an empty sum.

@@ -175,7 +175,7 @@ pub fn outline(course: &Course, state: &SessionState) -> String {
                 lesson.title,
                 lesson.id,
                 lesson.level.name(),
-                say::minutes(&done, lesson.minutes)
+                say::minutes(&done, lesson, state)
             );
         }
         for planned in &session.planned {

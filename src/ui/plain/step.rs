@@ -33,7 +33,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
         self.request(SessionRequest::Enter(at.clone()))?;
         self.request(SessionRequest::Read(at))?;
         let place = lesson.steps.iter().position(|other| other.id == step.id);
-        let minutes = self.state(|state| say::minutes(&progress(state, lesson), lesson.minutes))?;
+        let minutes = self.state(|state| say::minutes(&progress(state, lesson), lesson, state))?;
         self.print(&format!(
             "\n== {}. Step {} of {}: {}{state} ({minutes})\n",
             lesson.title,

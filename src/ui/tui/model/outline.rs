@@ -74,8 +74,11 @@ impl OutlineView {
                 session,
                 finished: finished.count(),
                 of: taken.clone().count() + session.planned.len(),
-                minutes: match state.path {
-                    Some(_) => taken.map(|(lesson, _)| lesson.minutes).sum(),
+                minutes: match &state.path {
+                    Some(path) => {
+                        let minutes = taken.map(|(lesson, _)| lesson.minutes_on(Some(path)));
+                        minutes.sum::<f64>().round() as u32
+                    }
                     None => session.minutes,
                 },
             });

@@ -27,7 +27,7 @@ fn text(model: &Model, lesson: &Lesson, following: Option<&Lesson>) -> String {
     for objective in &lesson.objectives {
         text += &format!("- {}\n", lower(objective));
     }
-    let minutes = say::minutes(&of_lesson, lesson.minutes);
+    let minutes = say::minutes(&of_lesson, lesson, state);
     text += &format!(
         "\n{minutes}. {} (runs, answers, suspects named and kernels checked), {}.\n",
         plural(of_lesson.attempts as usize, "attempt"),
@@ -56,7 +56,8 @@ fn text(model: &Model, lesson: &Lesson, following: Option<&Lesson>) -> String {
         Some(next) => {
             text += &format!(
                 "\n## Next\n\n**{}**, {} minutes. Enter goes on.\n",
-                next.title, next.minutes
+                next.title,
+                say::planned_minutes(next, state)
             );
         }
         None => text += "\n## Next\n\nThis is all there is for now. R shows your report.\n",

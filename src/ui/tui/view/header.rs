@@ -15,7 +15,11 @@ pub fn draw(model: &Model, mut pane: Pane) {
             let steps = &here.lesson.steps;
             let index = steps.iter().position(|other| other.id == here.step.id);
             let number = index.map_or(1, |index| index + 1);
-            let minutes = say::minutes(&progress(&model.state, here.lesson), here.lesson.minutes);
+            let minutes = say::minutes(
+                &progress(&model.state, here.lesson),
+                here.lesson,
+                &model.state,
+            );
             let place = format!("Step {number} of {}", steps.len());
             (&here.lesson.title, place, minutes)
         }

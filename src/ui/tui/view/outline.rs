@@ -181,7 +181,7 @@ fn lesson_text(
 ) -> RowText {
     let theme = &model.theme;
     let glyphs = &theme.glyphs;
-    let minutes = lesson.minutes;
+    let state = &model.state;
     let is_locked = !missing.is_empty();
     let (glyph, style) = match () {
         () if is_locked && is_on_path => (glyphs.locked, theme.muted()),
@@ -214,10 +214,14 @@ fn lesson_text(
         true => format!(
             "{}   {}",
             lesson.level.name(),
-            say::minutes(progress, minutes)
+            say::minutes(progress, lesson, state)
         ),
         false if is_locked => "later".into(),
-        false => format!("{}/{minutes} min", say::whole_minutes(progress.minutes)),
+        false => format!(
+            "{}/{} min",
+            say::whole_minutes(progress.minutes),
+            say::planned_minutes(lesson, state)
+        ),
     };
     RowText {
         lead: vec![
