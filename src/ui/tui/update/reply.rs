@@ -230,7 +230,9 @@ fn news(model: &mut Model, news: News) -> Effects {
             let is_judged = asked || !is_unsolved_case(model, &at);
             let view = model.view_at(&at)?;
             let is_missed = |it: &&CheckResultText| it.required && it.verdict != Verdict::Passed;
-            let missed = outcomes.iter().filter(is_missed).count();
+            let missed: Vec<_> = outcomes.iter().filter(is_missed).collect();
+            let is_undecided = missed.iter().all(|it| it.verdict == Verdict::Inconclusive);
+            let missed = missed.len();
             view.outcomes.clone_from(&outcomes);
             judge(model, &at, outcomes);
             match missed {
@@ -242,6 +244,9 @@ fn news(model: &mut Model, news: News) -> Effects {
                 }
                 0 => take_turn(model, taken?),
                 _ if !is_judged => None,
+                _ if is_undecided => {
+                    model.warn("Nothing is decided yet; each check says what it needs.")
+                }
                 1 => model.warn("1 check is not met yet. A hint may help."),
                 missed => model.warn(format!("{missed} checks are not met yet. A hint may help.")),
             }
