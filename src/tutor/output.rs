@@ -136,7 +136,7 @@ fn write_table(
         shown.push((column, size));
     }
     if !name.is_empty() {
-        let _ = writeln!(text, "{indent}{} ({})", label(name), flat.len());
+        let _ = writeln!(text, "{indent}{}", label(name));
     }
     let line = |cells: Vec<String>| {
         let cells = cells.iter().zip(&shown);
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(
             shown,
             [
-                "all (3)",
+                "all",
                 "part      ms",
                 "forward   3",
                 "backward  2",
@@ -245,7 +245,7 @@ mod tests {
         );
         assert_eq!(
             view("kernels[name=quick]: part"),
-            ["kernels[name=quick] (1)", "part", "-"]
+            ["kernels[name=quick]", "part", "-"]
         );
         let wrapped = view("text");
         assert!(wrapped.len() > 2 && wrapped.iter().all(|line| line.len() <= 40));
@@ -271,7 +271,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("main effects (2)") && text.contains("0.9436"),
+            text.contains("main effects\n") && text.contains("0.9436"),
             "{text}"
         );
         for width in [30, 60, 100] {
