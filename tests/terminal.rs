@@ -7,6 +7,8 @@ mod common;
 mod endings;
 #[path = "terminal/lines.rs"]
 mod lines;
+#[path = "terminal/occupancy.rs"]
+mod occupancy;
 #[path = "terminal/sizes.rs"]
 mod sizes;
 #[path = "common/terminal.rs"]

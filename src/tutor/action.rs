@@ -49,6 +49,8 @@ pub enum Action {
     Reset,
     Bench,
     Machine,
+    /// Shows the registers and waves of a kernel with other settings.
+    Occupancy,
     Import,
     Terminal,
     Skip,

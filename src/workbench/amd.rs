@@ -55,6 +55,7 @@ pub struct Compiled {
 }
 
 /// Compiles `file` for every architecture, two at a time. After a file that keeps the compiler busy, no other is tried.
+/// `say` receives the number of architectures that are done.
 ///
 /// # Errors
 /// Fails if a formula of the exercise cannot be computed, or the compiler's assembly cannot be read.
@@ -63,6 +64,7 @@ pub fn compile(
     exercise: &Exercise,
     file: &KernelFile,
     tuning: Tuning,
+    say: &(dyn Fn(usize) + Sync),
 ) -> Result<Compiled> {
     let source = source(file);
     let flags = tuning.flags();
@@ -82,6 +84,7 @@ pub fn compile(
                     }
                     if let Ok(mut all) = assemblies.lock() {
                         all.push((*architecture, done));
+                        say(all.len());
                     }
                 }
             });

@@ -213,7 +213,7 @@ fn count_costs(
     exercise: &Exercise,
     file: &KernelFile,
 ) -> Result<(Compiled, Option<Spent>)> {
-    let mut compiled = amd::compile(compiler, exercise, file, Tuning::default())?;
+    let mut compiled = amd::compile(compiler, exercise, file, Tuning::default(), &|_| {})?;
     let sizes = exercise.cases.first().unwrap_or(&exercise.bench);
     // It has the name of a temporary folder.
     let counted = compiled.counted.take();

@@ -3,7 +3,7 @@
 //! An [`exercise`] says what to write and which sizes are tried, and its [`reference`] what result is right. [`judge`] compiles the file for an
 //! AMD GPU and executes its machine code in the emulator, which finds faults that a GPU would hide; [`check`] does that for
 //! every case. [`machine`] lists and records the instructions, and [`picture`] draws how a wavefront accesses memory.
-//! [`amd`] asks a compiler for the resources that a kernel takes. [`compiled`] has what a compiler makes of the tutor's own
+//! [`amd`] asks a compiler for the resources that a kernel takes, [`occupancy`] compares them. [`compiled`] has what a compiler makes of the tutor's own
 //! kernels.
 //!
 //! The crate uses `base`, `contract`, `profile`, `machine` and `kernels/catalog`. How a GPU runs the same files is in
@@ -25,6 +25,7 @@ pub mod file;
 pub mod finding;
 pub mod judge;
 pub mod machine;
+pub mod occupancy;
 pub mod picture;
 pub mod problem;
 pub mod reference;

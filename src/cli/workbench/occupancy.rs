@@ -1,22 +1,20 @@
 //! `workbench occupancy`: what the compiler answers if block size, launch bounds or unrolling of the learner's kernel change.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use itertools::Itertools as _;
 use serde_json::json;
 
 use super::WorkbenchArgs;
 use crate::cli::Exit;
 use crate::cli::print_result::print_document;
-use tinyllama_base::table::{TableColumns, TextTable};
-use tinyllama_base::wrapped;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_workbench::KernelFile;
 use tinyllama_workbench::amd::{self, Tuning};
 use tinyllama_workbench::compiled::compiler::Compiler;
+use tinyllama_workbench::occupancy::Occupancies;
 
 /// Columns of the table.
 const WIDTH: usize = 80;
@@ -48,48 +46,21 @@ pub fn run(args: &WorkbenchArgs, asked: &OccupancyArgs) -> Result<Exit> {
         launch_bounds: asked.launch_bounds,
         unroll: asked.unroll,
     };
-    let mut compiled = vec![(
-        "the file",
-        amd::compile(&compiler, exercise, &file, Tuning::default())?,
-    )];
-    if tuning != Tuning::default() {
-        compiled.push(("changed", amd::compile(&compiler, exercise, &file, tuning)?));
-    }
-    let rows = compiled
-        .iter()
-        .flat_map(|(what, one)| one.kernels.iter().map(move |kernel| (*what, kernel)));
-    let rows: Vec<_> = rows
-        .sorted_by_key(|(_, kernel)| (kernel.architecture.clone(), kernel.kernel.clone()))
-        .collect();
-    let missing = &compiled[0].1.missing;
-    let document = json!({ "exercise": exercise.name, "compiled": rows, "missing": missing });
+    let compile = |tuning| amd::compile(&compiler, exercise, &file, tuning, &|_| {});
+    let own = compile(Tuning::default())?;
+    let changed = match tuning == Tuning::default() {
+        true => None,
+        false => Some((tuning, compile(tuning)?)),
+    };
+    let answers = Occupancies {
+        file: &own,
+        changed: changed.as_ref().map(|(tuning, one)| (*tuning, one)),
+    };
+    let rows = answers.rows();
+    let document = json!({ "exercise": exercise.name, "compiled": rows, "missing": own.missing });
     print_document(args.json, &document, |out| {
-        let table = TableColumns::titled("Compiled for AMD GPUs (nothing was run)", &rows)
-            .left("architecture", |(_, kernel)| kernel.architecture.clone())
-            .left("kernel", |(_, kernel)| kernel.kernel.clone())
-            .left("of", |(what, _)| (*what).to_owned())
-            .right("threads", |(_, kernel)| kernel.threads.to_string())
-            .right("registers", |(_, kernel)| {
-                kernel.resources.vgprs.to_string()
-            })
-            .right("spills", |(_, kernel)| {
-                kernel.resources.vgpr_spills.to_string()
-            })
-            .right("LDS", |(_, kernel)| kernel.lds_bytes.to_string())
-            .right("waves", |(_, kernel)| kernel.waves_text());
-        write!(out, "{}", TextTable::from(table).render(WIDTH))?;
-        for (what, kernel) in &rows {
-            if let Some(more) = kernel.remedy() {
-                writeln!(out, "{}, {what}: {more}", kernel.architecture)?;
-            }
-        }
-        for (architecture, why) in missing {
-            let text = format!("{architecture}: not reported, because {why}");
-            wrapped(&text, WIDTH)
-                .iter()
-                .try_for_each(|line| writeln!(out, "{line}"))?;
-        }
-        Ok::<_, io::Error>(())
+        let mut lines = answers.lines(WIDTH).into_iter();
+        lines.try_for_each(|line| writeln!(out, "{line}"))
     })?;
     Ok(Exit::from_passed(!rows.is_empty()))
 }

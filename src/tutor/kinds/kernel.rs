@@ -10,6 +10,7 @@ impl StepBehavior for KernelStep {
             (Action::Edit, "edit"),
             (Action::Machine, "machine"),
             (Action::Solution, "solution"),
+            (Action::Occupancy, "occupancy"),
             (Action::Bench, "time it"),
             (Action::Reset, "begin anew"),
             (Action::Check, "check"),

@@ -3,7 +3,7 @@
 
 use super::help;
 use super::model::key_map::{Binding, Handler, KeyBinding};
-use super::panels::{PANELS, machine};
+use super::panels::{PANELS, machine, occupancy};
 use super::update::act::{
     act, check, edit, flags, hint, quit, redraw, run_again, shell, skip, skip_lesson, view, zoom,
 };
@@ -83,6 +83,12 @@ static TABLES: [AreaActions; 6] = [
                 (Reset, "N", "reset the kernel", Step(reset)),
                 (Bench, "B", "time the kernel on a GPU", Step(bench)),
                 (Machine, "M", "execute it step by step", Step(machine::open)),
+                (
+                    Occupancy,
+                    "O",
+                    "registers and waves it gets",
+                    Step(occupancy::open),
+                ),
                 (Import, "i", "import a file", Step(import)),
                 (Terminal, "t", "run with the terminal", Step(in_terminal)),
                 (Skip, "s", "skip with a note", Step(skip)),

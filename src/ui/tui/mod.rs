@@ -32,6 +32,7 @@ pub use model::task::{BackgroundTask, TaskContext};
 pub use model::{FocusedScreen, Model, OpenStep};
 pub use pane::Pane;
 pub use panels::compare::{ComparePanel, ComparedRun};
+pub use panels::occupancy::{OccupancyAnswer, OccupancyPanel};
 pub use panels::page::{PageText, TextPage};
 pub use panels::roofline::{RooflinePanel, picture_in_ascii};
 pub use run_view::{LearnerPrediction, Round, RunContext, RunView};

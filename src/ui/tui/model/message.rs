@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crossterm::event::Event;
 
-use crate::tui::{BackgroundTask, Highlighter, Panel, TaskContext, TutorRun};
+use crate::tui::{BackgroundTask, Highlighter, OccupancyAnswer, Panel, TaskContext, TutorRun};
 use tinyllama_lesson::Job;
 use tinyllama_profile::commands::line::CommandLine;
 use tinyllama_profile::read::Import;
@@ -43,6 +43,8 @@ pub enum Message {
     Kernel(StepRef, Result<Box<CheckedKernel>, String>),
     /// What a check is doing.
     KernelProgress(StepRef, CheckProgress),
+    /// A compiler answers the occupancy panel.
+    Occupancy(Box<OccupancyAnswer>),
     /// The learner closed the editor; the text is their reflection.
     Edited(StepRef, Result<String, String>),
     /// A panel has read its files and can open.

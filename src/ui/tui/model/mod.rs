@@ -21,7 +21,9 @@ use self::outline::OutlineView;
 use self::overlay::Overlay;
 use self::run::{RunPhase, TutorRun};
 use self::step::StepView;
-use crate::tui::{Effect, Effects, Highlighter, KeyMap, Message, Panel, RunId, TaskContext, Theme};
+use crate::tui::{
+    Effect, Effects, Highlighter, KeyMap, Message, OccupancyPanel, Panel, RunId, TaskContext, Theme,
+};
 use tinyllama_lesson::{CaseMove, Course, Lesson, Step};
 use tinyllama_runs::recording::Library;
 use tinyllama_session::{MeasuredRuns, SessionState, StepProgress, StepRef};
@@ -311,6 +313,16 @@ impl Model {
                 Some(&mut runs.find(|run| run.at == view.at)?.view)
             }
         }
+    }
+
+    /// Returns the occupancy panel if it is open, also if another overlay covers it.
+    pub fn occupancy_panel_mut(&mut self) -> Option<&mut OccupancyPanel> {
+        let top = match &mut self.overlay {
+            Some(Overlay::Panel(panel)) => Some(panel),
+            _ => None,
+        };
+        let mut panels = top.into_iter().chain(&mut self.covered_panels);
+        panels.find_map(|panel| panel.as_occupancy())
     }
 
     pub fn has_panel_open(&self) -> bool {

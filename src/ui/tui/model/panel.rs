@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::tui::{Area, Effects, Pane, PanelCommand, Snippet};
+use crate::tui::{Area, Effects, OccupancyPanel, Pane, PanelCommand, Snippet};
 use tinyllama_tutor_core::PanelAction;
 
 /// The state of a panel and how to draw it. A panel knows nothing of keys, files and clocks.
@@ -25,6 +25,11 @@ pub trait Panel: fmt::Debug + Send {
 
     /// Returns the effects outside the panel that an action needs.
     fn effects(&self, _action: PanelAction) -> Effects {
+        None
+    }
+
+    /// Returns the panel to which a compiler's answer goes.
+    fn as_occupancy(&mut self) -> Option<&mut OccupancyPanel> {
         None
     }
 

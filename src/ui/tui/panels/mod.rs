@@ -7,6 +7,7 @@ pub mod kernels;
 pub mod lesson_end;
 pub mod machine;
 pub mod messages;
+pub mod occupancy;
 pub mod page;
 pub mod profile;
 pub mod report;

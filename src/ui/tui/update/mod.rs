@@ -69,6 +69,7 @@ fn on_message(model: &mut Model, message: Message) -> Effects {
         Message::Profile(at, message) => profile::message(model, &at, message),
         Message::Kernel(at, tried) => kernel::tried(model, &at, tried),
         Message::KernelProgress(at, progress) => kernel::progress(model, &at, progress),
+        Message::Occupancy(answer) => model.occupancy_panel_mut()?.take(*answer),
         Message::Edited(at, Ok(text)) => request(SessionRequest::Give(at, Given::Text(text))),
         Message::Renewed(Ok(panel)) if !model.is_on_top(&panel.title()) => {
             model.examined_for = None;
