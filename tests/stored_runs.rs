@@ -188,3 +188,49 @@ fn an_export_that_fails_leaves_nothing_that_blocks_the_next() {
     drop(Session::open(place.clone()).unwrap());
     export().unwrap();
 }
+
+#[test]
+fn a_trace_that_a_full_disk_cuts_leaves_the_one_before() {
+    let Some(disk) = SmallDisk::mount() else {
+        eprintln!("SKIPPED: this process may not mount a small disk");
+        return;
+    };
+    let path = disk.path().join("trace.json");
+    let trace = || {
+        Command::new(env!("CARGO_BIN_EXE_tinyllama-tutor"))
+            .args([
+                "trace",
+                "v1",
+                "--config=tiny",
+                "--batch-size=1",
+                "--num-steps=1",
+            ])
+            .args(["--backend=cpu", "--output"])
+            .arg(&path)
+            .output()
+            .unwrap()
+    };
+    let ballast = disk.path().join("ballast");
+    let fill = || {
+        let mut file = fs::File::create(&ballast).unwrap();
+        while file.write_all(&[0; 512]).is_ok() {}
+    };
+    fill();
+    let output = trace();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_ne!(output.status.code(), Some(0), "{errors}");
+    assert!(errors.contains("cannot write the trace"), "{errors}");
+    assert!(!path.exists(), "a torn file");
+
+    fs::remove_file(&ballast).unwrap();
+    fs::write(&path, "an older trace").unwrap();
+    fill();
+    assert_ne!(trace().status.code(), Some(0));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "an older trace");
+
+    fs::remove_file(&ballast).unwrap();
+    let output = trace();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
+}

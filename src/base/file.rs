@@ -5,7 +5,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -47,15 +47,59 @@ pub fn serialize_path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok
 /// Returns the file system's error.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = folder_of(path);
-    let mut file = NamedTempFile::new_in(folder)?;
+    let file = NamedTempFile::new_in(folder)?;
     let shared = group_rights(folder);
     if shared != 0 {
         add_rights(file.as_file(), shared)?;
     }
-    file.write_all(content)?;
+    put_in_place(file, path, |file| file.write_all(content))
+}
+
+fn put_in_place(
+    mut file: NamedTempFile,
+    path: &Path,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    write(file.as_file_mut())?;
     file.as_file().sync_all()?;
     file.persist(path)?;
     sync_folder(path)
+}
+
+/// Writes a file that the user named: a regular one in one step, so that a full disk leaves what was there; a pipe or a
+/// device as the bytes come.
+///
+/// # Errors
+/// Returns the file system's error.
+pub fn write_output(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let buffered = |file: &mut File| {
+        let mut out = BufWriter::new(file);
+        write(&mut out)?;
+        out.flush()
+    };
+    let target = if_there(fs::canonicalize(path))?.unwrap_or_else(|| path.to_owned());
+    if target.exists() && !target.is_file() {
+        return buffered(&mut OpenOptions::new().write(true).open(target)?);
+    }
+    // The user's own umask decides who reads it.
+    let draft = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder_of(&target))?;
+    put_in_place(draft, &target, buffered)
+}
+
+/// Finds out ahead of a long computation whether [`write_output`] can write there. It changes nothing.
+///
+/// # Errors
+/// Returns the file system's error.
+pub fn check_output(path: &Path) -> io::Result<()> {
+    match if_there(OpenOptions::new().append(true).open(path))? {
+        Some(_) => Ok(()),
+        None => NamedTempFile::new_in(folder_of(path)).map(drop),
+    }
 }
 
 /// Makes a new or renamed file in its folder survive a power cut.

@@ -1,6 +1,5 @@
 //! `run` and `trace`: train a target in this process.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -15,6 +14,7 @@ use super::ranks::{self, SchedulerTask};
 use super::run_printers::{DocumentPrinter, JsonLines, LinePrinter};
 use super::signals;
 use tinyllama_base::errln;
+use tinyllama_base::file;
 use tinyllama_base::panics::{self, Panicked};
 use tinyllama_base::terminal::Stdout;
 use tinyllama_contract::ElementType;
@@ -157,13 +157,9 @@ fn train_target(
     };
     if let Some(path) = &options.trace {
         // Fail here rather than after minutes of tuning and training.
-        OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(path)
-            .map_err(|why| {
-                UsageError(format!("cannot write the trace {}: {why}", path.display()))
-            })?;
+        file::check_output(path).map_err(|why| {
+            UsageError(format!("cannot write the trace {}: {why}", path.display()))
+        })?;
     }
     let sizes = &args.switches.block_size;
     block_sizes::check(sizes, target, options)?;

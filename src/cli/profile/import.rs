@@ -1,15 +1,13 @@
 //! `profile import` and `profile compare`.
 
 use std::fmt::Write;
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::{CompareArgs, Exit, ImportArgs, ViewArgs, print};
-use tinyllama_base::file::path_text;
+use tinyllama_base::file::{self, path_text};
 use tinyllama_base::safe_path::as_named;
 use tinyllama_base::scratch::ScratchFolder;
 use tinyllama_contract::flags::UsageError;
@@ -155,10 +153,8 @@ fn write_trace(import: &Import, to: &Path) -> anyhow::Result<()> {
         let why = "--perfetto: the profile holds only sums, and a timeline shows single launches and calls. Profile with a trace";
         return Err(UsageError(why.into()).into());
     }
-    let cannot = || format!("cannot write {}", to.display());
-    let mut file = BufWriter::new(File::create(to).with_context(cannot)?);
-    export::perfetto::write(profile, &mut file).with_context(cannot)?;
-    file.flush().with_context(cannot)
+    file::write_output(to, |out| export::perfetto::write(profile, out))
+        .with_context(|| format!("cannot write {}", to.display()))
 }
 
 pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {

@@ -1,10 +1,11 @@
 //! Writes a profile pass as a Chrome trace, which Perfetto and `chrome://tracing` open.
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::json;
+use tinyllama_base::file;
 
 use super::kernel_table::short_name;
 use crate::train::Trace;
@@ -19,15 +20,11 @@ const DEVICE: u32 = 2;
 /// # Errors
 /// Fails if the file cannot be written.
 pub fn write_chrome_trace(path: &Path, trace: &Trace) -> Result<()> {
-    let cannot = || format!("cannot write the trace {}", path.display());
-    let file = std::fs::File::create(path).with_context(cannot)?;
-    let mut out = BufWriter::new(file);
-    write(&mut out, trace)
-        .and_then(|()| out.flush())
-        .with_context(cannot)
+    file::write_output(path, |out| write(out, trace))
+        .with_context(|| format!("cannot write the trace {}", path.display()))
 }
 
-fn write(out: &mut impl Write, trace: &Trace) -> std::io::Result<()> {
+fn write(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
     let without_stamps = trace.launches.iter().filter(|l| l.device.is_none()).count();
     let mut events = vec![
         json!({"ph": "M", "name": "thread_name", "pid": 1, "tid": HOST, "args": {"name": "host"}}),
