@@ -1,6 +1,7 @@
 //! Checks whether the rights of a class folder keep its learners apart: which users could read, reset or replace
 //! another learner's session.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -129,29 +130,47 @@ pub fn strange_entries(class: &Path) -> Vec<String> {
             "{path} belongs to {user}, not to the owner of the class, so it is ignored: move it away."
         ))
     });
-    let learners = learner_folders(class)
-        .into_iter()
-        .filter_map(|(name, owner)| {
-            let named = get_user_by_name(&name).map(|user| user.uid());
-            let location = SessionLocation::new(class, &name);
-            match inbox::waiting(&location) {
-                _ if named.is_some_and(|uid| uid != owner) => Some(format!(
-                    "{} belongs to {}, not to {name}: ask both, and move it away.",
-                    at(&name),
-                    user_name(owner)
-                )),
-                Err(SessionError::Io { path, source, .. })
-                    if Refused::from_error(&source).is_some() =>
-                {
-                    Some(format!(
-                        "{}: {source}; orders to {name} cannot be delivered.",
-                        path.display()
-                    ))
-                }
-                _ => None,
+    let folders = learner_folders(class);
+    let class_owner = fs::metadata(class).map_or(ROOT, |found| found.uid());
+    let several = owners_of_several(&folders, class_owner);
+    let learners = folders.into_iter().filter_map(|(name, owner)| {
+        let named = get_user_by_name(&name).map(|user| user.uid());
+        let location = SessionLocation::new(class, &name);
+        match inbox::waiting(&location) {
+            _ if named.is_some_and(|uid| uid != owner) => Some(format!(
+                "{} belongs to {}, not to {name}: ask both, and move it away.",
+                at(&name),
+                user_name(owner)
+            )),
+            Err(SessionError::Io { path, source, .. })
+                if Refused::from_error(&source).is_some() =>
+            {
+                Some(format!(
+                    "{}: {source}; orders to {name} cannot be delivered.",
+                    path.display()
+                ))
             }
-        });
-    settings.chain(learners).collect()
+            _ => None,
+        }
+    });
+    settings.chain(learners).chain(several).collect()
+}
+
+/// A name without an account of its own can be taken by somebody who has a folder already.
+fn owners_of_several(folders: &[(String, u32)], class_owner: u32) -> Vec<String> {
+    let mut names: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
+    for (name, owner) in folders {
+        names.entry(*owner).or_default().push(name);
+    }
+    names.retain(|owner, names| names.len() > 1 && ![ROOT, class_owner].contains(owner));
+    let warning = |(owner, names): (u32, Vec<&str>)| {
+        format!(
+            "{} has the folders of several learners: {}. If one of them is somebody else, move that folder away.",
+            user_name(owner),
+            names.join(", ")
+        )
+    };
+    names.into_iter().map(warning).collect()
 }
 
 /// Entries of a class folder that are no learner's.
@@ -203,6 +222,20 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[test]
+    fn a_name_that_another_learner_took_is_told() {
+        let folders = [("ada", 70001), ("carol", 70002), ("eve", 70002)];
+        let folders = folders.map(|(name, owner)| (name.to_owned(), owner));
+        let told = owners_of_several(&folders, 70009);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(
+            told[0].starts_with("user 70002 has the folders of several learners: carol, eve."),
+            "{told:?}"
+        );
+        // An instructor may keep what is in a class.
+        assert!(owners_of_several(&folders, 70002).is_empty());
+    }
 
     #[test]
     fn a_folder_that_all_may_write_needs_the_sticky_bit() {
