@@ -314,21 +314,12 @@ fn is_wrong(
 }
 
 #[cfg(test)]
-use tinyllama_engine::device::driver;
-
-#[cfg(test)]
-#[allow(dead_code, reason = "the engine's tests use the rest")]
-#[path = "../engine/device/driver/tests/stand_in.rs"]
-mod stand_in;
-
-#[cfg(test)]
 mod tests {
     use super::super::gpu::results;
-    use super::stand_in::on;
     use super::*;
-    use tinyllama_workbench::compiled::compiler::Compiler;
+    use crate::reference::GpuReference;
+    use crate::stand_in::on;
     use tinyllama_workbench::exercise::find;
-    use tinyllama_workbench::reference::Reference;
 
     /// For each exercise with a kernel of this project: a case with whole vectors and a case without.
     const CASES: [(&str, &[usize]); 5] = [
@@ -346,7 +337,7 @@ mod tests {
             let stream = driver.stream(1 << 20).unwrap();
             for (name, cases) in CASES {
                 let exercise = find(name).unwrap();
-                let reference = Reference::compile(&Compiler::find().unwrap(), exercise).unwrap();
+                let reference = GpuReference::compile(&driver, exercise).unwrap();
                 for case in cases {
                     let problem = PreparedCase::new(exercise, &exercise.cases[*case], 64).unwrap();
                     let placed = place(&driver, &stream, &problem).unwrap();
@@ -356,7 +347,8 @@ mod tests {
                     assert_eq!(remark, None, "{name}");
                     racer.go(1, &stream, &placed, &problem).unwrap();
                     stream.synchronize().unwrap();
-                    let found = results(&stream, &placed, &problem, reference).unwrap();
+                    let expected = reference.results(&driver, &stream, &problem).unwrap();
+                    let found = results(&stream, &placed, &problem, &expected).unwrap();
                     assert_eq!(found, [], "{name}, {}", problem.describe());
                 }
             }

@@ -7,13 +7,14 @@ use tinyllama_engine::device::driver::{
     Stream,
 };
 use tinyllama_workbench::check::{ExerciseCheck, compare};
-use tinyllama_workbench::compiled::compiler::Compiler;
 use tinyllama_workbench::exercise::Exercise;
 use tinyllama_workbench::file::KernelFile;
 use tinyllama_workbench::finding::{FindingKind, KernelFinding};
 use tinyllama_workbench::judge::KernelOutput;
 use tinyllama_workbench::problem::{KernelArgument, PreparedCase};
-use tinyllama_workbench::reference::Reference;
+use tinyllama_workbench::reference::Expected;
+
+use crate::reference::GpuReference;
 
 const PRELUDE: &str = include_str!("gpu.h");
 
@@ -37,7 +38,7 @@ pub fn check(driver: &Driver, exercise: &Exercise, file: &KernelFile) -> Result<
         checked.findings.push(refused);
         return Ok(checked);
     }
-    let reference = Reference::compile(&Compiler::find()?, exercise)?;
+    let reference = GpuReference::compile(driver, exercise)?;
     let compiled = match compile(driver, exercise, file) {
         Ok(compiled) => compiled,
         Err(error) => {
@@ -50,7 +51,7 @@ pub fn check(driver: &Driver, exercise: &Exercise, file: &KernelFile) -> Result<
     for sizes in &exercise.cases {
         let problem = PreparedCase::new(exercise, sizes, wave)?;
         checked.cases += 1;
-        match run_case(driver, &stream, &compiled, &problem, reference) {
+        match run_case(driver, &stream, &compiled, &problem, &reference) {
             Ok(findings) => checked.add_all(findings, wave, &problem),
             Err(error) => {
                 let finding = refusal(error.downcast()?)?;
@@ -184,12 +185,13 @@ fn run_case(
     stream: &Stream,
     compiled: &[(&str, DeviceKernel)],
     problem: &PreparedCase<'_>,
-    reference: Reference<'_>,
+    reference: &GpuReference,
 ) -> Result<Vec<KernelFinding>> {
     let placed = place(driver, stream, problem)?;
     launch(stream, compiled, &placed, problem)?;
     stream.synchronize()?;
-    results(stream, &placed, problem, reference)
+    let expected = reference.results(driver, stream, problem)?;
+    results(stream, &placed, problem, &expected)
 }
 
 /// Reads the first `elements` of an array on the device.
@@ -215,10 +217,9 @@ pub(super) fn results(
     stream: &Stream,
     placed: &[DeviceBuffer],
     problem: &PreparedCase<'_>,
-    reference: Reference<'_>,
+    expected: &Expected<'_>,
 ) -> Result<Vec<KernelFinding>> {
     let mut findings = vec![];
-    let expected = reference.results(problem)?;
     for (buffer, memory) in problem.buffers.iter().zip(placed) {
         let name = &buffer.argument.name;
         let mut words: Vec<u32> = stream.download(memory.as_slice(), buffer.elements + GUARD)?;

@@ -17,3 +17,12 @@ pub mod agreement;
 pub mod bench;
 pub mod gpu;
 pub mod in_model;
+mod reference;
+
+#[cfg(test)]
+use tinyllama_engine::device::driver;
+
+#[cfg(test)]
+#[allow(dead_code, reason = "the engine's tests use the rest")]
+#[path = "../engine/device/driver/tests/stand_in.rs"]
+mod stand_in;

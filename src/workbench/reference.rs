@@ -1,9 +1,8 @@
-//! Computes the correct results of an exercise: compiles its `reference.hip` and executes it in the emulator, in f64.
+//! Computes the correct results of an exercise: compiles its `reference.hip` and executes it in the emulator, in f64. A
+//! check on a GPU executes it there.
 
 use anyhow::{Result, anyhow, bail};
-use tinyllama_machine::{
-    Argument, BufferId, Checks, Launch, LaunchError, Machine, Memory, Program,
-};
+use tinyllama_machine::{Argument, Checks, Launch, LaunchError, Machine, Memory, Program};
 
 use super::exercise::Exercise;
 use super::file::KernelFile;
@@ -12,9 +11,11 @@ use super::problem::{KernelArgument, PreparedCase};
 use super::source::source;
 use crate::compiled::compiler::{Compiler, CompilerError};
 
-/// File name in the exercise's folder, and the name of its kernel.
+/// File name in the exercise's folder.
 const FILE: &str = "reference.hip";
-const KERNEL: &str = "reference";
+
+/// Name of the kernel in every reference.
+pub const KERNEL: &str = "reference";
 
 /// Mathematics in f64.
 const HEADER: &str = include_str!("reference.h");
@@ -23,7 +24,7 @@ const HEADER: &str = include_str!("reference.h");
 const ARCHITECTURE: &str = "gfx942";
 
 /// Number of threads of a workgroup.
-const BLOCK: usize = 64;
+pub const BLOCK: u32 = 64;
 
 /// The correct elements of every output, by its name.
 pub type Expected<'a> = Vec<(&'a str, Vec<f64>)>;
@@ -41,7 +42,7 @@ impl<'a> Reference<'a> {
         if let Some(program) = exercise.reference_program.get() {
             return Ok(Reference(program));
         }
-        let program = program(compiler, &exercise.path_of(FILE), exercise.file(FILE)?)?;
+        let program = program(compiler, &reference_file(exercise)?)?;
         Ok(Reference(
             exercise.reference_program.get_or_init(|| program),
         ))
@@ -53,20 +54,25 @@ impl<'a> Reference<'a> {
     /// Fails if the reference does not run to its end, leaves an element of an output unwritten, or does not take the
     /// arguments that the exercise names.
     pub fn results<'b>(&self, problem: &PreparedCase<'b>) -> Result<Expected<'b>> {
-        let exercise = problem.exercise;
-        let path = exercise.path_of(FILE);
+        let path = problem.exercise.path_of(FILE);
+        let prepared = ReferenceLaunch::of(problem)?;
         let mut memory = Memory::new();
         let mut outputs = vec![];
-        let names = exercise.reference.arguments.iter();
-        let arguments = names.map(|name| argument(problem, name, &mut memory, &mut outputs));
-        let arguments = arguments.collect::<Result<_>>()?;
-        let workgroups = problem.size(&exercise.reference.threads)?.div_ceil(BLOCK);
-        let mut launch = Launch::new(
-            KERNEL,
-            [u32::try_from(workgroups)?, 1, 1],
-            [BLOCK as u32, 1, 1],
-            arguments,
-        );
+        let arguments = prepared.arguments.iter().map(|argument| match argument {
+            ReferenceArgument::Word(word) => Argument::Word(*word),
+            ReferenceArgument::Input(name, words) => {
+                Argument::Buffer(memory.add_words(*name, words))
+            }
+            ReferenceArgument::Output(name, first) => {
+                let bytes = first.iter().flat_map(|element| element.to_le_bytes());
+                let id = memory.add(*name, bytes.collect());
+                outputs.push((*name, id));
+                Argument::Buffer(id)
+            }
+        });
+        let arguments = arguments.collect();
+        let grid = [prepared.workgroups, 1, 1];
+        let mut launch = Launch::new(KERNEL, grid, [BLOCK, 1, 1], arguments);
         launch.budget = BUDGET;
         launch.checks = Checks::Off;
         launch.checks_waits = false;
@@ -82,28 +88,72 @@ impl<'a> Reference<'a> {
         }
         let outputs = outputs.into_iter().map(|(name, id)| {
             let (doubles, _) = machine.memory.buffer(id).bytes.as_chunks();
-            let elements: Vec<f64> = doubles
-                .iter()
-                .map(|bytes| f64::from_le_bytes(*bytes))
-                .collect();
-            match elements.iter().position(|element| element.is_nan()) {
-                Some(at) => bail!(
-                    "{path}: {name}[{at}] is not computed ({})",
-                    problem.describe()
-                ),
-                None => Ok((name, elements)),
-            }
+            let elements = doubles.iter().map(|bytes| f64::from_le_bytes(*bytes));
+            (name, elements.collect())
         });
-        outputs.collect()
+        computed(problem, outputs.collect())
     }
 }
 
-fn program(compiler: &Compiler, path: &str, text: &str) -> Result<Program> {
-    let file = KernelFile {
-        path: path.into(),
-        text: text.to_owned(),
-    };
-    let text = format!("{HEADER}\n{}", source(&file));
+/// The text of an exercise's reference, with its path in the project.
+///
+/// # Errors
+/// Fails if the exercise has none.
+pub fn reference_file(exercise: &Exercise) -> Result<KernelFile> {
+    Ok(KernelFile {
+        path: exercise.path_of(FILE).into(),
+        text: exercise.file(FILE)?.to_owned(),
+    })
+}
+
+/// One launch of [`KERNEL`], with [`BLOCK`] threads in each workgroup.
+pub struct ReferenceLaunch<'a> {
+    pub workgroups: u32,
+    pub arguments: Vec<ReferenceArgument<'a>>,
+}
+
+pub enum ReferenceArgument<'a> {
+    Word(u32),
+    /// Name and 32-bit elements, as the learner's kernel gets them.
+    Input(&'a str, Vec<u32>),
+    /// Name and first elements. An element without one is a NaN until it is computed.
+    Output(&'a str, Vec<f64>),
+}
+
+impl<'a> ReferenceLaunch<'a> {
+    /// # Errors
+    /// Fails if the exercise does not know an argument that it names.
+    pub fn of(problem: &PreparedCase<'a>) -> Result<Self> {
+        let wanted = &problem.exercise.reference;
+        let threads = problem.size(&wanted.threads)?;
+        let arguments = wanted.arguments.iter().map(|name| argument(problem, name));
+        Ok(ReferenceLaunch {
+            workgroups: u32::try_from(threads.div_ceil(BLOCK as usize))?,
+            arguments: arguments.collect::<Result<_>>()?,
+        })
+    }
+}
+
+/// Refuses results with an element that was not computed.
+///
+/// # Errors
+/// Names the first such element.
+pub fn computed<'a>(problem: &PreparedCase<'a>, results: Expected<'a>) -> Result<Expected<'a>> {
+    for (name, elements) in &results {
+        if let Some(at) = elements.iter().position(|element| element.is_nan()) {
+            let path = problem.exercise.path_of(FILE);
+            bail!(
+                "{path}: {name}[{at}] is not computed ({})",
+                problem.describe()
+            );
+        }
+    }
+    Ok(results)
+}
+
+fn program(compiler: &Compiler, file: &KernelFile) -> Result<Program> {
+    let path = &*file.path.to_string_lossy();
+    let text = format!("{HEADER}\n{}", source(file));
     let compiled = compiler.assembly(path, &text, ARCHITECTURE, &["-fno-finite-loops"]);
     let assembly = compiled.map_err(|error| match error {
         CompilerError::Refused { log, .. } => anyhow!("{path} does not compile: {log}"),
@@ -112,43 +162,32 @@ fn program(compiler: &Compiler, path: &str, text: &str) -> Result<Program> {
     Program::parse(&assembly).map_err(|error| anyhow!("{path}: {error}"))
 }
 
-/// Builds one argument: an input as the kernel gets it, an output in f64 with its first values, or a number.
-fn argument<'a>(
-    problem: &PreparedCase<'a>,
-    name: &'a str,
-    memory: &mut Memory,
-    outputs: &mut Vec<(&'a str, BufferId)>,
-) -> Result<Argument> {
+fn argument<'a>(problem: &PreparedCase<'a>, name: &'a str) -> Result<ReferenceArgument<'a>> {
     if problem.exercise.argument(name).is_none() {
         let size = problem.name(name);
         let exercise = &problem.exercise.name;
         let size = size
             .ok_or_else(|| anyhow!("{exercise}: the reference takes `{name}`, which is unknown"))?;
-        return Ok(Argument::Word(size as u32));
+        return Ok(ReferenceArgument::Word(size as u32));
     }
     let index = match problem.passed(name)? {
-        KernelArgument::Word(word) => return Ok(Argument::Word(word)),
+        KernelArgument::Word(word) => return Ok(ReferenceArgument::Word(word)),
         KernelArgument::Buffer(index) => index,
     };
     let buffer = &problem.buffers[index];
     let bits = buffer.bits.as_deref();
-    let id = if buffer.argument.output {
-        let is_float = buffer.argument.kind.is_float();
-        let value = |bits: u32| match is_float {
-            true => f64::from(f32::from_bits(bits)),
-            false => f64::from(bits.cast_signed()),
-        };
-        // Without first values each element is a NaN until it is written.
-        let first = |at: usize| bits.map_or(f64::NAN, |bits| value(bits[at]));
-        let bytes = (0..buffer.elements).flat_map(|at| first(at).to_le_bytes());
-        let id = memory.add(name, bytes.collect());
-        outputs.push((name, id));
-        id
-    } else {
+    if !buffer.argument.output {
         let bits = bits.ok_or_else(|| anyhow!("`{name}` has no values for the reference"))?;
-        memory.add_words(name, bits)
+        return Ok(ReferenceArgument::Input(name, bits.to_vec()));
+    }
+    let is_float = buffer.argument.kind.is_float();
+    let value = |bits: u32| match is_float {
+        true => f64::from(f32::from_bits(bits)),
+        false => f64::from(bits.cast_signed()),
     };
-    Ok(Argument::Buffer(id))
+    let first = |at: usize| bits.map_or(f64::NAN, |bits| value(bits[at]));
+    let elements = (0..buffer.elements).map(first).collect();
+    Ok(ReferenceArgument::Output(name, elements))
 }
 
 #[cfg(test)]
@@ -160,7 +199,9 @@ mod tests {
     /// Executes this reference of `elementwise` in its second case, with 257 elements.
     fn executed(compiler: &Compiler, text: &str) -> Result<Vec<f64>> {
         let exercise = find("elementwise")?;
-        let program = program(compiler, &exercise.path_of(FILE), text)?;
+        let mut file = reference_file(exercise)?;
+        text.clone_into(&mut file.text);
+        let program = program(compiler, &file)?;
         let problem = PreparedCase::new(exercise, &exercise.cases[1], 64)?;
         let mut results = Reference(&program).results(&problem)?;
         Ok(results.remove(0).1)

@@ -8,7 +8,7 @@ extern "C" __global__ void reference(
         const float* own = logits + row * classes;
         double largest = -INFINITY, sum = 0;
         for (int i = 0; i < classes; i++) {
-            largest = fmax(largest, own[i]);
+            largest = fmax(largest, (double)own[i]);
         }
         for (int i = 0; i < classes; i++) {
             sum += exp(own[i] - largest);

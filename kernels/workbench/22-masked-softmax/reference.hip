@@ -7,7 +7,7 @@ extern "C" __global__ void reference(
         const float* own = scores + row * keys;
         double largest = -INFINITY, sum = 0;
         for (int i = 0; i < visible[row]; i++) {
-            largest = fmax(largest, own[i]);
+            largest = fmax(largest, (double)own[i]);
         }
         for (int i = 0; i < visible[row]; i++) {
             sum += exp(own[i] - largest);

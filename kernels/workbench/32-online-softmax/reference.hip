@@ -6,7 +6,7 @@ extern "C" __global__ void reference(
     if (row < rows) {
         double largest = -INFINITY, sum = 0, weighted = 0;
         for (int key = 0; key < keys; key++) {
-            largest = fmax(largest, scores[key * rows + row]);
+            largest = fmax(largest, (double)scores[key * rows + row]);
         }
         for (int key = 0; key < keys; key++) {
             double share = exp(scores[key * rows + row] - largest);
