@@ -196,8 +196,9 @@ impl Launcher {
         if self.kind != LauncherKind::Slurm || slurm::is_inside() {
             return None;
         }
-        let keeper = self.keeper.get_or_init(|| keeper::Keeper::start(self).ok());
-        keeper.as_ref()
+        let idle_minutes = self.settings.slurm.idle_minutes;
+        let start = || keeper::Keeper::start(&self.program, idle_minutes).ok();
+        self.keeper.get_or_init(start).as_ref()
     }
 
     /// Checks that several runs at a time do not share a device.

@@ -13,7 +13,6 @@ use anyhow::Result;
 
 use super::allocation::SlurmAllocation;
 use super::events::end_signals;
-use crate::Launcher;
 
 const IDLE_MINUTES: u32 = 15;
 
@@ -27,12 +26,16 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    pub(in crate::launcher) fn start(launcher: &Launcher) -> io::Result<Self> {
+    /// Starts `program` as the keeper. It gives an unused allocation back after `idle_minutes`.
+    pub(in crate::launcher) fn start(
+        program: &Path,
+        idle_minutes: Option<u32>,
+    ) -> io::Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("tinyllama-slurm-")
             .tempdir()?;
-        let idle = launcher.settings.slurm.idle_minutes.unwrap_or(IDLE_MINUTES);
-        let process = Command::new(&launcher.program)
+        let idle = idle_minutes.unwrap_or(IDLE_MINUTES);
+        let process = Command::new(program)
             .args(["launch", "keep"])
             .arg(folder.path())
             .arg(format!("--idle-minutes={idle}"))
