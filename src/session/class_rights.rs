@@ -12,15 +12,11 @@ use uzers::{
     get_user_groups, group_access_list,
 };
 
+pub use super::error::PERMISSIONS;
 use crate::{SessionError, SessionLocation, check_learner, class_file, inbox, order_copy};
 use tinyllama_base::inside;
 use tinyllama_base::safe_path::{Refused, SafeFolder};
 use tinyllama_runs::launcher::SITE;
-
-/// Explains the rights of a class folder that let instructors read sessions and keep learners out.
-pub const PERMISSIONS: &str = "Rights are those of the file system. An instructor owns the class folder: \
-     `chgrp GROUP DIR; chmod 3773 DIR` with a group only instructors are in, before the learners begin. Then \
-     instructors can read and change sessions, and learners cannot read each other's.";
 
 const STICKY: u32 = 0o1000;
 const SET_GROUP: u32 = 0o2000;

@@ -5,8 +5,13 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::{Holder, class_rights};
+use crate::Holder;
 use tinyllama_base::safe_path::{Refused, folder_of};
+
+/// Explains the rights of a class folder that let instructors read sessions and keep learners out.
+pub const PERMISSIONS: &str = "Rights are those of the file system. An instructor owns the class folder: \
+     `chgrp GROUP DIR; chmod 3773 DIR` with a group only instructors are in, before the learners begin. Then \
+     instructors can read and change sessions, and learners cannot read each other's.";
 
 #[derive(Debug, Error)]
 pub enum SessionError {
@@ -132,7 +137,7 @@ impl SessionError {
             SessionError::NoClass { .. } => {
                 "Give the class's folder with --class DIR or TINYLLAMA_CLASS; an instructor makes it first.".into()
             }
-            SessionError::UnsafeClass { .. } => format!("Ask its owner. {}", class_rights::PERMISSIONS),
+            SessionError::UnsafeClass { .. } => format!("Ask its owner. {}", PERMISSIONS),
             SessionError::TooLarge { .. } => {
                 "Everything before is kept. Enter less at once. If the log is full, `tinyllama-tutor session export FILE` keeps it; then move the folder away to start a new session.".into()
             }

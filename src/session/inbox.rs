@@ -9,18 +9,16 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use uzers::get_effective_uid;
 
+pub use super::location::new_name;
 use super::log::replace;
-use super::order::FORMAT;
+use super::order::{FORMAT, MOST_BYTES};
 use super::runs::events_file;
 use crate::{
     InstructorOrder, OrderAction, OutsideChange, Session, SessionError, SessionEvent,
     SessionLocation, SolvedRun, check_name, class_file, order_copy, store,
 };
 use tinyllama_base::safe_path::{SafeFolder, folder_of};
-use tinyllama_base::{create_private, if_there, safe_path, unix_time, untrusted};
-
-/// A larger file is no order.
-pub(super) const MOST_BYTES: u64 = 16 << 20;
+use tinyllama_base::{create_private, if_there, safe_path, untrusted};
 
 /// Puts an order into the inbox of a session. The learner's tutor takes it within two seconds, or when it next opens.
 /// Returns the order's name.
@@ -54,18 +52,6 @@ fn open(location: &SessionLocation) -> io::Result<SafeFolder> {
     let inbox = location.inbox();
     let name = inbox.file_name().unwrap_or_default();
     SafeFolder::open(&location.folder)?.folder(name)
-}
-
-/// A name for an order or a session. Names sort by the time they were made. Two names of the same moment differ in
-/// the process or the nanosecond.
-pub fn new_name() -> String {
-    let now = unix_time();
-    format!(
-        "{:012}-{:09}-{}",
-        now.as_secs(),
-        now.subsec_nanos(),
-        std::process::id()
-    )
 }
 
 /// Names of the waiting orders, oldest first.

@@ -30,6 +30,7 @@ pub mod class_file;
 pub mod class_rights;
 pub mod error;
 pub mod event;
+mod holder;
 pub mod inbox;
 pub mod kernel;
 pub mod learning;
@@ -61,8 +62,8 @@ pub use stored_runs::StoredRun;
 
 pub use error::SessionError;
 pub use event::{Record, SessionEvent};
+pub use holder::Holder;
 pub use location::SessionLocation;
-pub use lock::Holder;
 pub use log::{LogDamage, MOST_LOG_BYTES, Scan, scan};
 pub use order::{InstructorOrder, OrderAction, OutsideChange};
 pub use state::SessionState;

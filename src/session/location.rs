@@ -13,7 +13,7 @@ use tinyllama_runs::state_folder;
 
 use tinyllama_base::file::{create_folder, group_rights};
 use tinyllama_base::safe_path::{self, folder_of};
-use tinyllama_base::{create_private, inside};
+use tinyllama_base::{create_private, inside, unix_time};
 
 const LEARNER_RULE: &str = "it is 1 to 64 letters, digits, dots, hyphens, underscores and single spaces, and starts with a letter or digit and does not end with a space";
 const NAME_RULE: &str = "it is 1 to 64 ASCII letters, digits, dots, hyphens and underscores, and starts with a letter or digit";
@@ -173,6 +173,18 @@ fn user_name() -> String {
         .or_else(|| uzers::get_effective_username()?.into_string().ok())
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| format!("user-{}", get_effective_uid()))
+}
+
+/// A name for an order or a session. Names sort by the time they were made. Two names of the same moment differ in
+/// the process or the nanosecond.
+pub fn new_name() -> String {
+    let now = unix_time();
+    format!(
+        "{:012}-{:09}-{}",
+        now.as_secs(),
+        now.subsec_nanos(),
+        std::process::id()
+    )
 }
 
 /// Refuses names that could lead out of a folder, or that have another meaning in it.

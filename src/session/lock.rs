@@ -1,45 +1,13 @@
 //! Lets one tutor at a time open a session. The kernel releases the lock of a process that ends, however it ends.
 
-use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-
-use crate::SessionError;
+use crate::{Holder, SessionError};
 use tinyllama_base::file::open_private;
-use tinyllama_base::{host_name, now, safe_path, untrusted};
-
-/// The process that has a session open.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
-    pub pid: u32,
-    pub host: String,
-    /// UTC, RFC 3339.
-    pub since: String,
-}
-
-impl Holder {
-    fn this_process() -> Self {
-        Self {
-            pid: std::process::id(),
-            host: host_name(),
-            since: now(),
-        }
-    }
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "process {} on {}, since {}",
-            self.pid, self.host, self.since
-        )
-    }
-}
+use tinyllama_base::{safe_path, untrusted};
 
 /// A longer file does not name a holder.
 const MOST_BYTES: u64 = 1 << 12;

@@ -13,6 +13,9 @@ use tinyllama_lesson::Course;
 /// Version of the files in the inbox.
 pub const FORMAT: u32 = 2;
 
+/// A larger file is no order.
+pub(super) const MOST_BYTES: u64 = 16 << 20;
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InstructorOrder {
     pub format: u32,

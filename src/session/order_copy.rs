@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
-use super::inbox::MOST_BYTES;
+use super::order::MOST_BYTES;
 use crate::{InstructorOrder, OrderAction, SessionEvent, check_name};
 use tinyllama_base::safe_path::SafeFolder;
 use tinyllama_base::untrusted;

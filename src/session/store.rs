@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::FORMAT;
-use super::inbox::new_name;
+use super::location::new_name;
 use super::lock::Lock;
 use super::log::Log;
 use super::runs::known;
