@@ -7,10 +7,10 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 
-use super::FileImport;
 use super::budget::{QueryBudget, TOO_MUCH};
 use super::damage::{Damage, FileLocation};
 use super::fields::{self, Field, FieldColumns};
+use super::file_import::FileImport;
 use super::records::ProfileRowWriter;
 use super::table::normalised;
 
@@ -254,9 +254,9 @@ impl fields::FieldSource for DatabaseRow<'_, '_> {
 mod tests {
     use super::*;
     use crate::model::Profile;
-    use crate::read::RunGuids;
     use crate::read::damage::DamageLog;
     use crate::read::fields::FieldSource as _;
+    use crate::read::guids::RunGuids;
 
     /// An error if it is computed.
     const OVERFLOW: &str = "abs(-9223372036854775807 - 1)";

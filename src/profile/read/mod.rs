@@ -8,80 +8,34 @@ mod damage;
 mod database;
 mod durations;
 mod fields;
+mod file_import;
+mod file_name;
 mod finish;
 pub mod formats;
+mod guids;
 mod json;
+mod outcome;
 pub mod private_copy;
 mod records;
+mod refusal;
 mod runs;
 mod sample;
 mod selection;
 mod table;
 mod text_table;
 
-use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::path::{Path, PathBuf};
-
-use serde::de::DeserializeOwned;
 
 use self::damage::DamageLog;
 pub use self::damage::{Damage, FileLocation};
+pub use self::file_import::{FileImport, ReadRefusal, RowCount};
 use self::formats::{FORMATS, ProfileFormat};
-use self::records::ProfileRowWriter;
-pub use self::sample::EMPTY;
+pub use self::guids::RunGuids;
+pub use self::outcome::{FileRead, LeftOut, PassedOver};
+pub use self::refusal::EMPTY;
+use self::refusal::refusal;
 use self::sample::FileSample;
-use self::table::{CsvRow, CsvTable};
-use crate::model::{ProcessId, Profile};
-use tinyllama_base::plural;
-
-/// A file that was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileRead {
-    pub path: PathBuf,
-    pub format: &'static ProfileFormat,
-    pub rows: u64,
-}
-
-impl fmt::Display for FileRead {
-    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        let (path, rows) = (self.path.display(), plural(self.rows as usize, "row"));
-        write!(out, "{path}: {}, {rows}", self.format)
-    }
-}
-
-/// A file that was not read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PassedOver {
-    pub path: PathBuf,
-    pub reason: String,
-}
-
-/// Files that were not read for the same reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut<'a> {
-    /// The file, or the innermost folder that holds all of them.
-    pub path: &'a Path,
-    pub files: usize,
-    pub reason: &'a str,
-}
-
-impl LeftOut<'_> {
-    /// The path, with the number of files below it if there are several.
-    pub fn files(&self) -> String {
-        let path = self.path.display();
-        match self.files {
-            1 => path.to_string(),
-            several => format!("{path} ({several} files)"),
-        }
-    }
-}
-
-impl fmt::Display for LeftOut<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        write!(out, "{}: {}", self.files(), self.reason)
-    }
-}
+use crate::model::Profile;
 
 /// The result of an import.
 #[derive(Debug)]
@@ -92,43 +46,6 @@ pub struct Import {
     /// Damaged places. Everything around them is in the profile.
     pub damage: Vec<Damage>,
     guids: RunGuids,
-}
-
-/// The ids that rocpd gives processes. Rows exported from its databases have the same ids.
-#[derive(Debug, Default)]
-pub struct RunGuids {
-    /// Ids of the databases that were read.
-    pub databases: HashSet<String>,
-    processes: HashMap<String, ProcessId>,
-}
-
-impl RunGuids {
-    /// Names the process with the id `guid`.
-    pub fn insert(&mut self, guid: &str, process: ProcessId) {
-        self.processes.insert(guid.to_owned(), process);
-    }
-
-    /// The process with the id `guid`. The first one of a file is the file's own process `of_file`.
-    pub fn process(&mut self, guid: &str, of_file: ProcessId, profile: &mut Profile) -> ProcessId {
-        // Each replay of a program has an id of its own.
-        if profile.process(of_file).pass.is_some() {
-            return of_file;
-        }
-        if let Some(known) = self.processes.get(guid) {
-            return *known;
-        }
-        let named = self.processes.values().filter(|known| **known == of_file);
-        let process = match named.count() {
-            0 => of_file,
-            _ => {
-                let file = profile.process(of_file).clone();
-                let label = format!("{} ({guid})", file.label);
-                profile.process_id(&label, &file.folder, file.pass)
-            }
-        };
-        self.insert(guid, process);
-        process
-    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -219,7 +136,7 @@ impl Import {
             sample.read_on()?;
             known = find(&sample);
         }
-        let format = known.ok_or_else(|| sample.refusal())?;
+        let format = known.ok_or_else(|| refusal(&sample))?;
         if let Some(reason) = selection::told_already(path, &self.taken) {
             return Err(ReadRefusal::PassedOver(reason));
         }
@@ -230,116 +147,5 @@ impl Import {
             guids: &mut self.guids,
         };
         Ok((format, (format.read)(&mut reading)?))
-    }
-}
-
-/// Why a file is not read, or not to its end.
-#[derive(Debug)]
-pub enum ReadRefusal {
-    Damaged(Damage),
-    PassedOver(String),
-}
-
-impl From<Damage> for ReadRefusal {
-    fn from(damage: Damage) -> Self {
-        ReadRefusal::Damaged(damage)
-    }
-}
-
-/// The number of rows that were read, or the reason why not.
-pub type RowCount = Result<u64, ReadRefusal>;
-
-/// The state of reading one file into a profile.
-pub struct FileImport<'a> {
-    pub path: &'a Path,
-    pub profile: &'a mut Profile,
-    pub log: &'a mut DamageLog,
-    pub guids: &'a mut RunGuids,
-}
-
-impl<'a> FileImport<'a> {
-    /// The lines of the file with their numbers.
-    pub fn lines(
-        &self,
-    ) -> Result<impl Iterator<Item = Result<(u64, String), Damage>> + use<'a>, Damage> {
-        bounded::lines(self.path)
-    }
-
-    /// Reads a JSON document whose records stand at most `depth` brackets deep. Damage in it is logged.
-    pub fn json<T: DeserializeOwned>(&mut self, depth: usize) -> Result<T, Damage> {
-        json::read(self.path, depth, |damage| self.log.add(damage))
-    }
-
-    /// Notes a fault of a line, from the character `column` on.
-    pub fn damaged_line(
-        &mut self,
-        line: u64,
-        column: Option<u64>,
-        problem: String,
-    ) -> Result<(), Damage> {
-        let place = FileLocation {
-            column,
-            ..FileLocation::line(self.path, line)
-        };
-        self.log.add(Damage::new(place, problem))
-    }
-
-    /// Notes a fault of a JSON record, by its array and its index in it.
-    pub fn damaged_record(
-        &mut self,
-        array: &str,
-        at: usize,
-        problem: impl Into<String>,
-    ) -> Result<(), Damage> {
-        let place = FileLocation {
-            name: Some(format!("{array}[{at}]")),
-            ..FileLocation::file(self.path)
-        };
-        self.log.add(Damage::new(place, problem))
-    }
-
-    /// The process that the file describes.
-    pub fn process(&mut self) -> ProcessId {
-        selection::process(self.path, self.profile)
-    }
-
-    /// Opens the file as CSV, unless it was exported from a database that was read already.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be read, has no valid header, or was exported from such a database.
-    pub fn table(&self) -> Result<CsvTable, ReadRefusal> {
-        if let Some(guid) = self
-            .guid()?
-            .filter(|guid| self.guids.databases.contains(guid))
-        {
-            return Err(ReadRefusal::PassedOver(format!(
-                "was exported from the database {guid}, which is read itself"
-            )));
-        }
-        Ok(CsvTable::open(self.path)?)
-    }
-
-    /// Id of the database that a file was exported from, in its first row.
-    fn guid(&self) -> Result<Option<String>, Damage> {
-        let mut table = CsvTable::open(self.path)?;
-        let Some(column) = table.find("guid") else {
-            return Ok(None);
-        };
-        let row = table.next_row()?;
-        row.map(|row| Ok(row.text_at(column)?.to_owned()))
-            .transpose()
-    }
-
-    /// Passes every row of the CSV file to `add`, and returns how many it accepted.
-    pub fn rows(
-        &mut self,
-        mut add: impl FnMut(&mut ProfileRowWriter<'_>, &CsvRow<'_>) -> Result<(), Damage>,
-    ) -> RowCount {
-        let mut table = self.table()?;
-        let process = self.process();
-        let mut records = ProfileRowWriter::new(self.profile, process, self.guids);
-        let rows = table.for_each_row(self.log, |row| add(&mut records, row))?;
-        self.profile.notes.extend(table.shortened());
-        Ok(rows)
     }
 }

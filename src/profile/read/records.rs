@@ -1,7 +1,7 @@
 //! Turns rows into records, equally for every tabular format.
 
-use super::RunGuids;
 use super::fields::{Field, FieldSource};
+use super::guids::RunGuids;
 use crate::model::{
     Agent, ApiCall, CounterSample, Dispatch, LaneId, LaunchVariant, MemoryAllocation, MemoryCopy,
     NameId, ProcessId, Profile, ProfilerStatistic, StatisticKind, VariantId, is_marker_domain,

@@ -5,11 +5,10 @@ use std::io::Read;
 use std::path::Path;
 
 use super::damage::Damage;
-use super::formats::refused::RefusedFile;
+use super::file_name::{extension, unpacked};
 use super::json::JsonOutline;
-use super::selection::{extension, unpacked};
 use super::table::CsvTable;
-use super::{ReadRefusal, bounded, database};
+use super::{bounded, database};
 
 /// Length of the sample in bytes. A report of rocprof-compute begins with a logo and the machine's description before its
 /// first table.
@@ -18,7 +17,7 @@ const HEAD: u64 = 1 << 16;
 /// The beginning of a file.
 #[derive(Debug)]
 pub struct FileSample<'a> {
-    path: &'a Path,
+    pub path: &'a Path,
     head: Vec<u8>,
     pub content: SampleContent,
     columns: OnceCell<Vec<String>>,
@@ -180,32 +179,7 @@ impl<'a> FileSample<'a> {
         let table = table.and_then(Result::ok);
         table.map_or_else(Vec::new, |table| table.columns)
     }
-
-    /// The reason to refuse it if no format reads it.
-    pub fn refusal(&self) -> ReadRefusal {
-        if let Some(kind) = RefusedFile::find(self) {
-            return ReadRefusal::PassedOver(kind.reason());
-        }
-        let form = match &self.content {
-            SampleContent::Empty => return ReadRefusal::PassedOver(EMPTY.to_owned()),
-            SampleContent::Binary => "binary",
-            SampleContent::Database(_) => "an SQLite database",
-            SampleContent::Json { .. } => "JSON",
-            SampleContent::Text(_) if self.is_csv() => match CsvTable::open(self.path) {
-                Ok(_) => "a table (CSV)",
-                Err(damage) => return damage.into(),
-            },
-            SampleContent::Text(_) => "text",
-        };
-        ReadRefusal::PassedOver(format!(
-            "is {form} of no profiler that is known here. {NAME_OUTPUT}"
-        ))
-    }
 }
-
-/// Reason for a file without content.
-pub const EMPTY: &str = "is empty: the profiler was ended before it wrote, or had nothing to write";
-const NAME_OUTPUT: &str = "Name the folder or the file that the profiler wrote.";
 
 fn content(head: &[u8]) -> SampleContent {
     if head.contains(&0) || head.starts_with(b"\x1f\x8b") {

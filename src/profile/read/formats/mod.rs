@@ -11,6 +11,7 @@ mod compute_system;
 mod counters;
 pub mod event_trace;
 mod first_rocprof;
+mod format;
 mod instructions;
 mod kernel_top;
 pub mod kernel_trace;
@@ -26,29 +27,7 @@ mod summary_text;
 mod thread_trace;
 mod wall_clock;
 
-use super::sample::FileSample;
-use super::{FileImport, RowCount};
-use tinyllama_base::known_by_name;
-
-/// A format that a profiler writes.
-pub struct ProfileFormat {
-    /// Name in lists of files. It is unique.
-    pub name: &'static str,
-    pub recognises: fn(&FileSample<'_>) -> bool,
-    /// Adds a file of this format to the profile.
-    pub read: fn(&mut FileImport<'_>) -> RowCount,
-    pub content: FormatContent,
-}
-
-/// What a file of a format has of its run. It decides which of several files are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FormatContent {
-    /// All of it. Other files of the run need not be read.
-    WholeRun,
-    /// Launches with their counters, which rocprof-compute stores in several forms.
-    Counters,
-    Part,
-}
+pub use self::format::{FormatContent, ProfileFormat};
 
 /// All formats. No file is recognised by two of them.
 pub static FORMATS: &[ProfileFormat] = &[
@@ -84,14 +63,13 @@ pub static FORMATS: &[ProfileFormat] = &[
     compute_ceilings::FORMAT,
 ];
 
-known_by_name!(ProfileFormat);
-
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
 
     use super::*;
+    use crate::read::sample::FileSample;
 
     fn files(folder: &Path) -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).unwrap();

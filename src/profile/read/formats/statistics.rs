@@ -8,7 +8,7 @@ use crate::model::{Profile, StatisticKind};
 use crate::name::is_api;
 use crate::read::damage::Damage;
 use crate::read::fields::{Field, FieldSource};
-use crate::read::selection::unpacked;
+use crate::read::file_name::unpacked;
 use crate::read::{FileImport, RowCount, table};
 use tinyllama_base::units::{Percentage, percent, time};
 
