@@ -12,10 +12,12 @@ use super::source::source;
 use crate::compiled::assembly;
 use crate::compiled::compiler::{Compiler, CompilerError};
 use crate::compiled::facts::KernelFacts;
-use crate::costs::COUNTED;
 
 /// Architectures whose resources a check shows: CDNA 2, 3 and 4 with waves of 64, RDNA 3 with waves of 32.
 pub const ARCHITECTURES: [&str; 4] = ["gfx90a", "gfx942", "gfx950", "gfx1100"];
+
+/// The architecture whose instructions are counted.
+pub const COUNTED: &str = "gfx942";
 
 /// What a learner may change to see what the compiler answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

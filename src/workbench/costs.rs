@@ -1,21 +1,17 @@
-//! What a kernel costs on an AMD GPU, in one line each: instructions, memory, local memory, and the waves that fit.
+//! What a kernel costs on an AMD GPU: instructions, memory, local memory.
 //!
 //! The compiler and the emulator count; nothing was run on a GPU, and counts give no time.
 
 use serde::Serialize;
-use tinyllama_base::units::{Share, percent};
-use tinyllama_base::{count, wrapped};
 use tinyllama_machine::{Observer, Program, Step};
 
-use super::amd::Compiled;
-use super::check::WavePictures;
 use super::exercise::{Exercise, NamedSizes};
-use super::file::KernelFile;
 use super::judge::own_line;
 use super::machine;
-use super::picture::AccessPicture;
+use super::picture::{AccessPicture, WavePictures};
 use super::problem::PreparedCase;
-use super::text::quoted;
+
+pub use super::amd::COUNTED;
 
 /// A sum over one case, and the source line that has the largest part of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -39,9 +35,6 @@ pub struct KernelCosts {
     /// Passes through the banks.
     pub local: Option<Spent>,
 }
-
-/// The architecture whose instructions are counted.
-pub const COUNTED: &str = "gfx942";
 
 /// Counts the executions of each instruction.
 #[derive(Default)]
@@ -130,83 +123,4 @@ impl KernelCosts {
             local: of_pictures(first, true, |one| (one.passes, one.groups)),
         }
     }
-
-    /// Formats one line each, with the source line that costs most.
-    fn lines(&self, file: &KernelFile) -> Vec<String> {
-        let mut lines = vec![];
-        let mut add = |text: String, line: Option<u32>| {
-            lines.extend(wrapped(&text, super::text::WIDTH));
-            lines.extend(line.and_then(|line| quoted(file, line)));
-        };
-        if let Some(spent) = &self.instructions {
-            let each = spent.all as f64 / spent.needed.max(1) as f64;
-            let share = percent(Share(spent.of_line as f64 / spent.all.max(1) as f64));
-            let most = spent
-                .line
-                .map(|line| format!("; {share} of them in line {line}"));
-            let (each, array, most) = (count(each), &self.array, most.unwrap_or_default());
-            let text =
-                format!("instructions: {each} for each element of {array} on {COUNTED}{most}");
-            add(text, spent.line);
-        }
-        let all = [
-            ("memory", "cache lines touched", &self.memory),
-            ("local memory", "passes through the banks", &self.local),
-        ];
-        for (what, unit, spent) in all {
-            let Some(spent) = spent else { continue };
-            if spent.of_line == 0 {
-                add(
-                    format!("{what}: {} {unit}, as few as possible", spent.all),
-                    None,
-                );
-            } else {
-                let (all, needed) = (spent.all, spent.needed);
-                let line = spent
-                    .line
-                    .map_or(String::new(), |line| format!("; most in line {line}"));
-                add(
-                    format!("{what}: {all} {unit} where {needed} would do{line}"),
-                    spent.line,
-                );
-            }
-        }
-        lines
-    }
-}
-
-/// Formats what the machine knows of a checked kernel: costs, and the waves that fit on each architecture.
-pub(super) fn lines(
-    costs: Option<&KernelCosts>,
-    compiled: &Compiled,
-    file: &KernelFile,
-) -> Vec<String> {
-    let mut lines = costs.map_or(vec![], |costs| costs.lines(file));
-    let kernels = compiled.kernels.iter();
-    let several = kernels
-        .clone()
-        .any(|one| one.kernel != compiled.kernels[0].kernel);
-    for kernel in kernels {
-        let name = if several {
-            format!(" {}", kernel.kernel)
-        } else {
-            String::new()
-        };
-        let text = format!("{}{name}: {}", kernel.architecture, kernel.describe());
-        lines.extend(wrapped(&text, super::text::WIDTH));
-    }
-    for (architecture, why) in &compiled.missing {
-        lines.extend(wrapped(
-            &format!("{architecture}: registers are not reported, because {why}"),
-            super::text::WIDTH,
-        ));
-    }
-    if !lines.is_empty() {
-        lines.insert(0, String::new());
-        lines.insert(
-            1,
-            "Counted by the compiler and the emulator, not on a GPU:".into(),
-        );
-    }
-    lines
 }

@@ -17,6 +17,7 @@
 
 pub mod amd;
 pub mod check;
+pub mod compare;
 pub mod compiled;
 pub mod costs;
 pub mod exercise;

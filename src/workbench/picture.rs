@@ -42,6 +42,13 @@ pub struct AccessPicture {
     pub lanes: Vec<Option<u64>>,
 }
 
+/// The pictures of a case for one wave size.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WavePictures {
+    pub wave: u32,
+    pub pictures: Vec<AccessPicture>,
+}
+
 /// The characters of a drawing.
 pub(super) struct DrawingGlyphs {
     pub free: char,

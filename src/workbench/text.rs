@@ -1,17 +1,20 @@
 //! Formats a check as lines of text, equal for the command line, the plain course and the screen.
 
+use tinyllama_base::count;
 use tinyllama_base::table::{push_wrapped, shortened, wrapped};
+use tinyllama_base::units::{Share, percent};
 use tinyllama_base::untrusted::plain;
 
+use super::amd::{COUNTED, Compiled};
 use super::check::ExerciseCheck;
-use super::costs;
+use super::costs::KernelCosts;
 use super::exercise::{Exercise, next};
 use super::file::KernelFile;
 use super::finding::KernelFinding;
 use super::picture::{ASCII, DrawingGlyphs, UNICODE};
 
 /// Columns of a line.
-pub(super) const WIDTH: usize = 80;
+const WIDTH: usize = 80;
 
 /// Formats a check: the verdict, and every finding with the kernel's lines that it names.
 pub fn lines(checked: &ExerciseCheck, file: &KernelFile) -> Vec<String> {
@@ -28,11 +31,7 @@ pub fn lines(checked: &ExerciseCheck, file: &KernelFile) -> Vec<String> {
         lines.push(format!("the compiler warns{at}: {}", warning.message));
         lines.extend(warning.line.and_then(|line| quoted(file, line)));
     }
-    lines.extend(costs::lines(
-        checked.costs.as_ref(),
-        &checked.compiled,
-        file,
-    ));
+    lines.extend(cost_lines(checked.costs.as_ref(), &checked.compiled, file));
     if !checked.compiled.kernels.is_empty() {
         let text = format!(
             "`workbench occupancy {}` asks for another `--block`, `--launch-bounds` or `--unroll`.",
@@ -45,6 +44,80 @@ pub fn lines(checked: &ExerciseCheck, file: &KernelFile) -> Vec<String> {
         let drawn = checked.drawn.join("; ");
         let text = format!("Drawn for this check: {drawn} (`--seed {seed}` draws them again).");
         lines.extend(wrapped(&text, WIDTH));
+    }
+    lines
+}
+
+/// Formats what the machine knows of a checked kernel: costs, and the waves that fit on each architecture.
+fn cost_lines(costs: Option<&KernelCosts>, compiled: &Compiled, file: &KernelFile) -> Vec<String> {
+    let mut lines = costs.map_or(vec![], |costs| spent_lines(costs, file));
+    let kernels = compiled.kernels.iter();
+    let several = kernels
+        .clone()
+        .any(|one| one.kernel != compiled.kernels[0].kernel);
+    for kernel in kernels {
+        let name = if several {
+            format!(" {}", kernel.kernel)
+        } else {
+            String::new()
+        };
+        let text = format!("{}{name}: {}", kernel.architecture, kernel.describe());
+        lines.extend(wrapped(&text, WIDTH));
+    }
+    for (architecture, why) in &compiled.missing {
+        lines.extend(wrapped(
+            &format!("{architecture}: registers are not reported, because {why}"),
+            WIDTH,
+        ));
+    }
+    if !lines.is_empty() {
+        lines.insert(0, String::new());
+        lines.insert(
+            1,
+            "Counted by the compiler and the emulator, not on a GPU:".into(),
+        );
+    }
+    lines
+}
+
+/// Formats one line each, with the source line that costs most.
+fn spent_lines(costs: &KernelCosts, file: &KernelFile) -> Vec<String> {
+    let mut lines = vec![];
+    let mut add = |text: String, line: Option<u32>| {
+        lines.extend(wrapped(&text, WIDTH));
+        lines.extend(line.and_then(|line| quoted(file, line)));
+    };
+    if let Some(spent) = &costs.instructions {
+        let each = spent.all as f64 / spent.needed.max(1) as f64;
+        let share = percent(Share(spent.of_line as f64 / spent.all.max(1) as f64));
+        let most = spent
+            .line
+            .map(|line| format!("; {share} of them in line {line}"));
+        let (each, array, most) = (count(each), &costs.array, most.unwrap_or_default());
+        let text = format!("instructions: {each} for each element of {array} on {COUNTED}{most}");
+        add(text, spent.line);
+    }
+    let all = [
+        ("memory", "cache lines touched", &costs.memory),
+        ("local memory", "passes through the banks", &costs.local),
+    ];
+    for (what, unit, spent) in all {
+        let Some(spent) = spent else { continue };
+        if spent.of_line == 0 {
+            add(
+                format!("{what}: {} {unit}, as few as possible", spent.all),
+                None,
+            );
+        } else {
+            let (all, needed) = (spent.all, spent.needed);
+            let line = spent
+                .line
+                .map_or(String::new(), |line| format!("; most in line {line}"));
+            add(
+                format!("{what}: {all} {unit} where {needed} would do{line}"),
+                spent.line,
+            );
+        }
     }
     lines
 }
@@ -106,7 +179,7 @@ pub fn finding_lines(finding: &KernelFinding, file: &KernelFile) -> Vec<String> 
 }
 
 /// Quotes a line of the kernel: `  12 | part[threadIdx.x] = v;`
-pub(super) fn quoted(file: &KernelFile, line: u32) -> Option<String> {
+fn quoted(file: &KernelFile, line: u32) -> Option<String> {
     let text = plain(&file.line(line)?.replace('\t', "    "));
     Some(format!(
         "  {line:>4} | {}",

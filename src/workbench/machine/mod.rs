@@ -10,7 +10,7 @@ use tinyllama_machine::{
     Argument, BufferId, ExecutionError, Launch, LaunchError, Machine, Memory, Observer, Program,
 };
 
-use super::check::compare;
+use super::compare::compare;
 use super::exercise::Exercise;
 use super::file::KernelFile;
 use super::finding::{FindingKind, KernelFinding};
