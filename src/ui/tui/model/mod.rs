@@ -4,6 +4,7 @@ pub mod attention;
 pub mod key_map;
 pub mod log;
 pub mod message;
+pub mod occupancy;
 pub mod outline;
 pub mod overlay;
 pub mod panel;

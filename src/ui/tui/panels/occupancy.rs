@@ -1,55 +1,14 @@
 //! Shows which registers, local memory and waves the compiler gives a learner's kernel, for settings that the learner moves.
 
-use std::sync::Arc;
-
 use ratatui::prelude::Line;
 
-use crate::tui::{
-    Effect, Effects, Message, Model, OpenStep, Pane, Panel, PanelCommand, Scroll, TaskContext, cut,
-};
+use crate::tui::model::occupancy::tuning;
+use crate::tui::{Effects, Model, OccupancyPanel, OpenStep, Pane, Panel, PanelCommand, cut};
 use tinyllama_session::kernel::start_exercise;
 use tinyllama_tutor_core::PanelAction;
-use tinyllama_workbench::amd::{self, ARCHITECTURES, Compiled, Tuning};
-use tinyllama_workbench::compiled::compiler::Compiler;
+use tinyllama_workbench::KernelFile;
+use tinyllama_workbench::amd::{ARCHITECTURES, Tuning};
 use tinyllama_workbench::occupancy::Occupancies;
-use tinyllama_workbench::{Exercise, KernelFile};
-
-/// Values to choose from, after the one of the file or exercise.
-const BLOCKS: [u32; 5] = [64, 128, 256, 512, 1024];
-const BOUNDS: [u32; 5] = [64, 128, 256, 512, 1024];
-const UNROLLS: [u32; 5] = [1, 2, 4, 8, 16];
-
-const CHOICES: [[u32; 5]; 3] = [BLOCKS, BOUNDS, UNROLLS];
-
-/// What the compiler says to one question of an [`OccupancyPanel`].
-#[derive(Debug)]
-pub struct OccupancyAnswer {
-    /// Tells the panel that asked from one that was opened later.
-    file: Arc<KernelFile>,
-    tuning: Tuning,
-    said: Said,
-}
-
-#[derive(Debug)]
-enum Said {
-    /// So many architectures are done.
-    Progress(usize),
-    Compiled(Result<Compiled, String>),
-}
-
-#[derive(Debug)]
-pub struct OccupancyPanel {
-    exercise: &'static Exercise,
-    file: Arc<KernelFile>,
-    /// The setting under the cursor.
-    row: usize,
-    /// For each setting, 0 or the position of the chosen value plus 1.
-    chosen: [usize; 3],
-    answers: Vec<(Tuning, Result<Compiled, String>)>,
-    /// What the compiler works on, and the architectures that are done.
-    asked: Option<(Tuning, usize)>,
-    scroll: Scroll,
-}
 
 /// Opens the view on the open step's kernel and asks the compiler about the file as it is.
 pub fn open(model: &mut Model, here: &OpenStep) -> Effects {
@@ -69,99 +28,7 @@ pub fn open(model: &mut Model, here: &OpenStep) -> Effects {
     effects
 }
 
-/// The settings that stand for these positions.
-fn tuning(chosen: [usize; 3]) -> Tuning {
-    let value = |setting: usize| {
-        let at = chosen[setting].checked_sub(1)?;
-        CHOICES[setting].get(at).copied()
-    };
-    Tuning {
-        block: value(0),
-        launch_bounds: value(1),
-        unroll: value(2),
-    }
-}
-
 impl OccupancyPanel {
-    pub fn new(exercise: &'static Exercise, file: KernelFile) -> Self {
-        Self {
-            exercise,
-            file: Arc::new(file),
-            row: 0,
-            chosen: [0; 3],
-            answers: vec![],
-            asked: None,
-            scroll: Scroll::default(),
-        }
-    }
-
-    fn answer(&self, tuning: Tuning) -> Option<&Result<Compiled, String>> {
-        let mut answers = self.answers.iter();
-        Some(&answers.find(|(of, _)| *of == tuning)?.1)
-    }
-
-    /// The cursor and the chosen values after an action.
-    fn moved(&self, action: PanelAction) -> (usize, [usize; 3]) {
-        let (row, mut chosen) = (self.row, self.chosen);
-        let settings = CHOICES.len();
-        match action {
-            PanelAction::Up => return ((row + settings - 1) % settings, chosen),
-            PanelAction::Down => return ((row + 1) % settings, chosen),
-            PanelAction::Left => chosen[row] = chosen[row].saturating_sub(1),
-            PanelAction::Right => chosen[row] = CHOICES[row].len().min(chosen[row] + 1),
-            _ => {}
-        }
-        (row, chosen)
-    }
-
-    /// What the compiler has to be asked for these values. One question is asked at a time, and the file as it is comes
-    /// first.
-    fn question(&self, chosen: [usize; 3]) -> Option<Tuning> {
-        let mut wanted = [Tuning::default(), tuning(chosen)].into_iter();
-        let wanted = wanted.find(|tuning| self.answer(*tuning).is_none())?;
-        self.asked.is_none().then_some(wanted)
-    }
-
-    /// Asks the compiler on another thread.
-    fn job(&self, tuning: Tuning) -> Effects {
-        let (exercise, file) = (self.exercise, Arc::clone(&self.file));
-        let job = move |context: &TaskContext| {
-            let message = |said| {
-                let file = Arc::clone(&file);
-                Message::Occupancy(Box::new(OccupancyAnswer { file, tuning, said }))
-            };
-            let say = |done| context.send(message(Said::Progress(done)));
-            let compiled = Compiler::find()
-                .map_err(anyhow::Error::from)
-                .and_then(|compiler| amd::compile(&compiler, exercise, &file, tuning, &say));
-            let compiled = compiled.map_err(|error| format!("{error:#}"));
-            message(Said::Compiled(compiled))
-        };
-        Some(vec![Effect::background_work("", job)])
-    }
-
-    /// Notes that the compiler is asked what these values need, and returns the effect.
-    fn ask(&mut self) -> Effects {
-        let tuning = self.question(self.chosen)?;
-        self.asked = Some((tuning, 0));
-        self.job(tuning)
-    }
-
-    /// Takes over what the compiler says. Returns the next question, if the learner has moved on.
-    pub fn take(&mut self, answer: OccupancyAnswer) -> Effects {
-        if !Arc::ptr_eq(&answer.file, &self.file) {
-            return None;
-        }
-        match answer.said {
-            Said::Progress(done) => self.asked = Some((answer.tuning, done)),
-            Said::Compiled(compiled) => {
-                self.asked = None;
-                self.answers.push((answer.tuning, compiled));
-            }
-        }
-        self.ask()
-    }
-
     /// The settings, the chosen value of each, and what it is instead.
     fn settings(&self) -> [(&'static str, String); 3] {
         let tuning = tuning(self.chosen);
@@ -272,11 +139,15 @@ impl Panel for OccupancyPanel {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use ratatui::buffer::Buffer;
     use ratatui::layout::Rect;
 
     use super::*;
-    use crate::tui::{Theme, sheet};
+    use crate::tui::model::occupancy::Said;
+    use crate::tui::{OccupancyAnswer, Theme, sheet};
+    use tinyllama_workbench::amd::Compiled;
     use tinyllama_workbench::compiled::assembly::Resources;
     use tinyllama_workbench::compiled::facts::KernelFacts;
     use tinyllama_workbench::find;
