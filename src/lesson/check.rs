@@ -3,7 +3,7 @@
 use super::document::CheckDocument;
 use super::partner::WithRecordedPartner;
 use super::step_reader::StepReader;
-use crate::{FIXED, Quantity, StepRef, Term};
+use crate::{FIXED, Quantity, Runs, StepRef, Term};
 use tinyllama_base::statistics::interval_of_median;
 use tinyllama_base::{
     Basis, CompareError, Interval, Series, Share, named, ratio_in_rounds, ratio_of_medians,
@@ -43,30 +43,6 @@ pub struct Check {
     pub on_gpu: bool,
     pub passed: String,
     pub not_yet: String,
-}
-
-/// The source of a check's runs.
-pub trait Runs {
-    /// Runs of a step, oldest first, with the same command and the same machine as the newest one.
-    fn measurements(&self, name: &StepRef) -> Vec<&Measurements>;
-
-    /// Number of rounds in which these two were run in turns, up to the newest runs of both.
-    fn rounds(&self, above: &StepRef, below: &StepRef) -> usize {
-        let _ = (above, below);
-        0
-    }
-
-    /// Number of counted steps in the shortest run of a step, with any command.
-    fn shortest(&self, name: &StepRef) -> usize {
-        let _ = name;
-        usize::MAX
-    }
-
-    /// Place and time of the recording; `None` for runs of this machine.
-    fn recorded(&self, name: &StepRef) -> Option<&str> {
-        let _ = name;
-        None
-    }
 }
 
 named! {

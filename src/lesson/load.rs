@@ -8,7 +8,7 @@ use super::kinds::StepKind;
 use super::step_reader::StepReader;
 use crate::{
     CommandCheck, Course, CourseSource, FIXED, Lesson, LessonDocument, Problem, Problems, StepRef,
-    WorkshopDocument, live, validate,
+    WorkshopDocument, text, validate,
 };
 
 /// The file that lists sessions and lessons.
@@ -199,7 +199,7 @@ fn read_reference(source: &CourseSource, problems: &mut Vec<Problem>) -> BTreeMa
                 true => Err(format!(
                     "up to here the pages have more than the {MOST_PAGE_BYTES} bytes that are read"
                 )),
-                false => live::fill_known(&file.text),
+                false => text::fill_known(&file.text),
             };
             page.map_err(|message| file.problem_in_line(1, message))
         });

@@ -1,7 +1,7 @@
 //! What the parts of a step are read with: each reports a mistake at its place in the file.
 
 use super::file::CourseFile;
-use crate::{CommandCheck, LessonCommand, Problem, Quantity, StepDocument, StepRef, limits, live};
+use crate::{CommandCheck, LessonCommand, Problem, Quantity, StepDocument, StepRef, limits, text};
 use tinyllama_contract::targets;
 
 /// Reads one step.
@@ -30,7 +30,7 @@ impl StepReader<'_> {
 
     /// A text that is the same for every learner, with its figures filled in.
     pub(super) fn settled(&mut self, path: &str, text: &str) -> String {
-        live::fill_known(text).unwrap_or_else(|message| {
+        text::fill_known(text).unwrap_or_else(|message| {
             self.refuse(path, message);
             text.into()
         })

@@ -2,7 +2,7 @@
 
 use super::estimate::{WORDS_PER_MINUTE, word_count};
 use super::{StepContent, StepKind};
-use crate::{Check, CommandOutputs, Expect, Hint, Job, MarkedAnswer, QuizAnswer, StepRef, live};
+use crate::{Check, CommandOutputs, Expect, Hint, Job, MarkedAnswer, QuizAnswer, StepRef, text};
 
 #[derive(Clone, Debug)]
 pub struct Step {
@@ -78,7 +78,7 @@ impl Step {
     pub fn named_runs(&self, lesson: &str) -> Vec<StepRef> {
         let checked = self.checks.iter().flat_map(|check| check.measure.runs());
         let looked_at = self.looks_back();
-        let live = live::runs(&self.text, lesson);
+        let live = text::runs(&self.text, lesson);
         checked.chain(looked_at).cloned().chain(live).collect()
     }
 

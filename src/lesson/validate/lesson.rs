@@ -7,7 +7,8 @@ use crate::contradictions::contradictions;
 use crate::file::CourseFile;
 use crate::kinds::Demand;
 use crate::placeholder::PlaceholderValue;
-use crate::template::{self, TextCondition, TextPart};
+use crate::template::{self, TextPart};
+use crate::text_condition::TextCondition;
 use crate::{Course, Lesson, Problem, Step, is_id};
 use tinyllama_contract::targets;
 
