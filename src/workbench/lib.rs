@@ -1,6 +1,6 @@
 //! Kernels that learners write in HIP C++: exercises, and what executes and judges them.
 //!
-//! An [`exercise`] says what to write and which sizes are tried, and its [`reference`] what result is right. [`judge`] compiles the file for an
+//! An [`exercise`] says what to write and which sizes are tried, and its [`mod@reference`] what result is right. [`judge`] compiles the file for an
 //! AMD GPU and executes its machine code in the emulator, which finds faults that a GPU would hide; [`check`] does that for
 //! every case. [`machine`] lists and records the instructions, and [`picture`] draws how a wavefront accesses memory.
 //! [`amd`] asks a compiler for the resources that a kernel takes, [`occupancy`] compares them. [`compiled`] has what a compiler makes of the tutor's own

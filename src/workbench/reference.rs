@@ -226,7 +226,7 @@ mod tests {
             ),
             (
                 "while (true)",
-                "the kernel did not end within 20 million instructions",
+                "the kernel did not end within 4 million instructions",
             ),
             (
                 "if (",

@@ -15,8 +15,8 @@ use super::{CaseResult, KernelOutput};
 use crate::finding::{FindingKind, KernelFinding};
 use crate::problem::{KernelArgument, Planned, PreparedCase};
 
-/// Most wave instructions of a case: some hundred times those of the slowest solution and reference.
-pub const BUDGET: u64 = 20_000_000;
+/// Most wave instructions of a case: eight times those of the slowest solution, and an endless loop is found in seconds.
+pub const BUDGET: u64 = 4_000_000;
 
 /// Executes the launches of `problem`. With `is_pictured` it also notes how wavefronts access memory. `progress` counts
 /// workgroups that are done.

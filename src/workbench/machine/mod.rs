@@ -14,7 +14,7 @@ use super::compare::compare;
 use super::exercise::Exercise;
 use super::file::KernelFile;
 use super::finding::{FindingKind, KernelFinding};
-use super::judge::{KernelOutput, of_error, of_mistake};
+use super::judge::{BUDGET, KernelOutput, of_error, of_mistake};
 use super::problem::{KernelArgument, PreparedCase};
 use super::reference::Reference;
 use super::source::{SOURCE, source};
@@ -22,9 +22,6 @@ use crate::compiled::compiler::{Compiler, CompilerError};
 
 /// Content of a buffer that no thread has written.
 const UNWRITTEN: u32 = 0x7fc0_beef;
-
-/// Most wave instructions that one case may execute.
-const BUDGET: u64 = 100_000_000;
 
 /// Compiles the file's kernels to machine code for `architecture`, or returns the fault of the file.
 ///
