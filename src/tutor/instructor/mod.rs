@@ -8,6 +8,7 @@ pub mod class;
 pub mod dashboard;
 pub mod hand_ins;
 pub mod ladder;
+pub mod present;
 pub mod scope;
 pub mod solve;
 pub mod stuck;

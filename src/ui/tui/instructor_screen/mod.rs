@@ -14,7 +14,6 @@
 
 mod draw;
 mod keys;
-mod present;
 #[cfg(test)]
 mod tests;
 
@@ -41,7 +40,7 @@ use tinyllama_session::{StepRef, class_file};
 use tinyllama_tutor_core::PanelAction;
 use tinyllama_tutor_core::SharedSession;
 use tinyllama_tutor_core::instructor::carry_out::carry_out;
-use tinyllama_tutor_core::instructor::{Class, Dashboard, Prompt, views};
+use tinyllama_tutor_core::instructor::{Class, Dashboard, Prompt, present, views};
 
 /// Interval at which the class folder is read.
 const INTERVAL: Duration = Duration::from_secs(2);

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use itertools::Itertools;
 
+use super::{Class, ClassError};
+use crate::slide::slide_text;
 use tinyllama_base::plural;
 use tinyllama_lesson::{Course, Lesson, Quiz, Step};
 use tinyllama_session::{StepProgress, StepRef, StepStatus};
-use tinyllama_tutor_core::instructor::{Class, ClassError};
-use tinyllama_tutor_core::slide::slide_text;
 
 /// Columns of the longest bar.
 const LONGEST: usize = 40;
 
 /// The step that is `steps` further in the course, or the last one in this direction.
-pub(super) fn neighbour(course: &Course, at: &StepRef, steps: isize) -> StepRef {
+pub fn neighbour(course: &Course, at: &StepRef, steps: isize) -> StepRef {
     let all: Vec<_> = course.steps().collect();
     let is_here = |(lesson, step): &(&Lesson, &Step)| lesson.id == at.lesson && step.id == at.step;
     let here = all.iter().position(is_here).unwrap_or(0);
@@ -26,7 +26,7 @@ pub(super) fn neighbour(course: &Course, at: &StepRef, steps: isize) -> StepRef 
 ///
 /// # Errors
 /// Fails if the class folder may not be read.
-pub(super) fn page(
+pub fn page(
     lesson: &Lesson,
     step: &Step,
     class: &mut Class,
