@@ -187,7 +187,10 @@ pub fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
 
 fn escaped(text: String) -> String {
     let is_safe = |c: char| c == '\n' || !(c.is_control() || is_hidden(c));
-    if text.chars().all(is_safe) {
+    // A report with thousands of runs has seventy megabytes, nearly all of it ASCII.
+    let is_ascii = |line: &str| line.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    let mut lines = text.split('\n');
+    if lines.all(|line| is_ascii(line) || line.chars().all(is_safe)) {
         return text;
     }
     let mut out = String::with_capacity(text.len());

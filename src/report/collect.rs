@@ -9,6 +9,8 @@ mod warnings;
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+
 use super::document::{Chain, CourseName, FORMAT, SessionFacts, Totals};
 use crate::{KernelReport, LessonReport, Report, anonymous, ratios};
 use tinyllama_base::{now, safe_path};
@@ -46,6 +48,9 @@ pub fn collect(
     let scan = scan(&location.events())?.begun(&location.folder)?;
     let state = SessionState::from_records(&scan.records);
     let files = FinishedRuns::new(location.runs());
+    // Each file is read once and kept, so all processors read ahead. What cannot be read is told below.
+    let ids: Vec<&String> = state.runs.keys().collect();
+    ids.par_iter().for_each(|id| drop(files.get(id)));
     let measured = MeasuredRuns::read(course, &state, &files)?;
     let calibrations = ceilings::calibrations(location);
     let (mut runs, devices) = runs::collect(&state, &files, &calibrations);
