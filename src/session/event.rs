@@ -263,7 +263,22 @@ impl SessionEvent {
             SessionEvent::RunStarted { at, .. } | SessionEvent::KernelChecked { at, .. } => {
                 at.as_ref()
             }
-            _ => None,
+            SessionEvent::Created { .. }
+            | SessionEvent::Opened { .. }
+            | SessionEvent::RunFinished { .. }
+            | SessionEvent::Unlocked { .. }
+            | SessionEvent::OpenedEarly { .. }
+            | SessionEvent::Reset { .. }
+            | SessionEvent::Restored { .. }
+            | SessionEvent::Message { .. }
+            | SessionEvent::Note { .. }
+            | SessionEvent::Recorded { .. }
+            | SessionEvent::Sealed { .. }
+            | SessionEvent::KernelTimed { .. }
+            | SessionEvent::Pinned { .. }
+            | SessionEvent::PathChosen { .. }
+            | SessionEvent::Ordered { .. }
+            | SessionEvent::Unknown => None,
         }
     }
 

@@ -188,7 +188,25 @@ impl<'a> Rebuilt<'a> {
                 return Err("no record shows that it was done".into());
             }
             SessionEvent::StepDone { .. } => session.complete_if(at, step),
-            _ => Ok(()),
+            SessionEvent::Created { .. }
+            | SessionEvent::Opened { .. }
+            | SessionEvent::RunStarted { .. }
+            | SessionEvent::RunFinished { .. }
+            | SessionEvent::Unlocked { .. }
+            | SessionEvent::OpenedEarly { .. }
+            | SessionEvent::Reset { .. }
+            | SessionEvent::Restored { .. }
+            | SessionEvent::Message { .. }
+            | SessionEvent::Note { .. }
+            | SessionEvent::Recorded { .. }
+            | SessionEvent::Sealed { .. }
+            | SessionEvent::Solved { .. }
+            | SessionEvent::KernelChecked { .. }
+            | SessionEvent::KernelTimed { .. }
+            | SessionEvent::Pinned { .. }
+            | SessionEvent::PathChosen { .. }
+            | SessionEvent::Ordered { .. }
+            | SessionEvent::Unknown => return Err("no learner's step writes it".into()),
         };
         done.map_err(why)
     }
