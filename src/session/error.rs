@@ -137,7 +137,7 @@ impl SessionError {
             SessionError::NoClass { .. } => {
                 "Give the class's folder with --class DIR or TINYLLAMA_CLASS; an instructor makes it first.".into()
             }
-            SessionError::UnsafeClass { .. } => format!("Ask its owner. {}", PERMISSIONS),
+            SessionError::UnsafeClass { .. } => format!("Ask its owner. {PERMISSIONS}"),
             SessionError::TooLarge { .. } => {
                 "Everything before is kept. Enter less at once. If the log is full, `tinyllama-tutor session export FILE` keeps it; then move the folder away to start a new session.".into()
             }

@@ -11,7 +11,7 @@ TUTOR_DEVICE double rint(double x) { return __builtin_elementwise_rint(x); }
 // ln 2 has 32 bits, so that k times it is exact (Cody and Waite, Software Manual for the Elementary Functions, 1980).
 TUTOR_DEVICE double exp(double x) {
     const double inverse = 1.4426950408889634, upper = 6.93147180369123816490e-01, lower = 1.90821492927058770002e-10;
-    if (x > 709) return __builtin_inf();
+    if (x > 710) return __builtin_inf();
     if (x < -745) return 0;
     double k = rint(x * inverse), r = (x - k * upper) - k * lower, sum = 1;
     for (int n = 14; n > 0; n--) sum = 1 + sum * r * (1.0 / n);

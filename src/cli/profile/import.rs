@@ -22,10 +22,10 @@ use tinyllama_runs::finished::EVENTS_FILE;
 
 pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     let view = &args.view;
-    let scratch = ScratchFolder::new().context("cannot make a temporary folder")?;
-    let path = sample(&args.path, scratch.path()).unwrap_or_else(|| args.path.clone());
-    let parts = view.parts(&[&path])?;
-    let import = read(&as_named(&path))?;
+    let sample = sample(&args.path);
+    let path = sample.as_ref().map_or(&args.path, |(_, path)| path);
+    let parts = view.parts(&[path])?;
+    let import = read(&as_named(path))?;
     if let Some(to) = &args.perfetto {
         write_trace(&import, to)?;
     }
@@ -36,13 +36,17 @@ pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     Ok(Exit::from_passed(is_sound(&import)))
 }
 
-/// Copies a sample of the built-in course into `folder`, for a path under `lessons/` that does not exist here.
-fn sample(path: &Path, folder: &Path) -> Option<PathBuf> {
+/// Copies a sample of the built-in course into a temporary folder, for a path under `lessons/` that does not exist here.
+fn sample(path: &Path) -> Option<(ScratchFolder, PathBuf)> {
     let of_course = path.strip_prefix("lessons").ok()?.to_str()?;
     if path.exists() {
         return None;
     }
-    CourseSource::BuiltIn.extract(of_course, folder).ok()
+    let folder = ScratchFolder::new().ok()?;
+    let copy = CourseSource::BuiltIn
+        .extract(of_course, folder.path())
+        .ok()?;
+    Some((folder, copy))
 }
 
 impl ViewArgs {

@@ -9,11 +9,10 @@ use tinyllama_workbench::compiled::compiler::Compiler;
 use tinyllama_workbench::{Exercise, KernelFile};
 
 /// Values to choose from, after the one of the file or exercise.
-const BLOCKS: [u32; 5] = [64, 128, 256, 512, 1024];
-const BOUNDS: [u32; 5] = [64, 128, 256, 512, 1024];
+const THREADS: [u32; 5] = [64, 128, 256, 512, 1024];
 const UNROLLS: [u32; 5] = [1, 2, 4, 8, 16];
 
-const CHOICES: [[u32; 5]; 3] = [BLOCKS, BOUNDS, UNROLLS];
+const CHOICES: [[u32; 5]; 3] = [THREADS, THREADS, UNROLLS];
 
 /// What the compiler says to one question of an [`OccupancyPanel`].
 #[derive(Debug)]
@@ -21,11 +20,11 @@ pub struct OccupancyAnswer {
     /// Tells the panel that asked from one that was opened later.
     pub(crate) file: Arc<KernelFile>,
     pub(crate) tuning: Tuning,
-    pub(crate) said: Said,
+    pub(crate) reply: CompilerReply,
 }
 
 #[derive(Debug)]
-pub(crate) enum Said {
+pub(crate) enum CompilerReply {
     /// So many architectures are done.
     Progress(usize),
     Compiled(Result<Compiled, String>),
@@ -102,16 +101,20 @@ impl OccupancyPanel {
     pub(crate) fn job(&self, tuning: Tuning) -> Effects {
         let (exercise, file) = (self.exercise, Arc::clone(&self.file));
         let job = move |context: &TaskContext| {
-            let message = |said| {
+            let message = |reply| {
                 let file = Arc::clone(&file);
-                Message::Occupancy(Box::new(OccupancyAnswer { file, tuning, said }))
+                Message::Occupancy(Box::new(OccupancyAnswer {
+                    file,
+                    tuning,
+                    reply,
+                }))
             };
-            let say = |done| context.send(message(Said::Progress(done)));
+            let say = |done| context.send(message(CompilerReply::Progress(done)));
             let compiled = Compiler::find()
                 .map_err(anyhow::Error::from)
                 .and_then(|compiler| amd::compile(&compiler, exercise, &file, tuning, &say));
             let compiled = compiled.map_err(|error| format!("{error:#}"));
-            message(Said::Compiled(compiled))
+            message(CompilerReply::Compiled(compiled))
         };
         Some(vec![Effect::background_work("", job)])
     }
@@ -128,9 +131,9 @@ impl OccupancyPanel {
         if !Arc::ptr_eq(&answer.file, &self.file) {
             return None;
         }
-        match answer.said {
-            Said::Progress(done) => self.asked = Some((answer.tuning, done)),
-            Said::Compiled(compiled) => {
+        match answer.reply {
+            CompilerReply::Progress(done) => self.asked = Some((answer.tuning, done)),
+            CompilerReply::Compiled(compiled) => {
                 self.asked = None;
                 self.answers.push((answer.tuning, compiled));
             }

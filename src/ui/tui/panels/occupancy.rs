@@ -145,7 +145,7 @@ mod tests {
     use ratatui::layout::Rect;
 
     use super::*;
-    use crate::tui::model::occupancy::Said;
+    use crate::tui::model::occupancy::CompilerReply;
     use crate::tui::{OccupancyAnswer, Theme, sheet};
     use tinyllama_workbench::amd::Compiled;
     use tinyllama_workbench::compiled::assembly::Resources;
@@ -161,7 +161,7 @@ mod tests {
     }
 
     /// A kernel with these registers on every GPU that clang 19 knows.
-    fn compiled(vgprs: u32) -> Said {
+    fn compiled(vgprs: u32) -> CompilerReply {
         let kernel = |architecture: &str| KernelFacts {
             architecture: architecture.into(),
             operation: "rope".into(),
@@ -188,13 +188,17 @@ mod tests {
             .kernels
             .extend(["gfx90a", "gfx942", "gfx1100"].map(kernel));
         compiled.missing.push(("gfx950".into(), why));
-        Said::Compiled(Ok(compiled))
+        CompilerReply::Compiled(Ok(compiled))
     }
 
-    fn answer(panel: &mut OccupancyPanel, said: Said) -> Effects {
+    fn answer(panel: &mut OccupancyPanel, reply: CompilerReply) -> Effects {
         let (tuning, _) = panel.asked.expect("a question");
         let file = Arc::clone(&panel.file);
-        panel.take(OccupancyAnswer { file, tuning, said })
+        panel.take(OccupancyAnswer {
+            file,
+            tuning,
+            reply,
+        })
     }
 
     fn drawn(panel: &OccupancyPanel, columns: u16, rows: u16) -> String {
@@ -214,7 +218,7 @@ mod tests {
             assert!(panel.effects(PanelAction::Right).is_none());
             assert!(panel.act(PanelAction::Right));
         }
-        assert!(answer(&mut panel, Said::Progress(3)).is_none());
+        assert!(answer(&mut panel, CompilerReply::Progress(3)).is_none());
         let waits = drawn(&panel, 80, 20);
         assert!(waits.contains("block size     128 threads"), "{waits}");
         assert!(waits.contains("3 of 4 GPUs are done"), "{waits}");
@@ -242,7 +246,7 @@ mod tests {
         let mut panel = panel();
         assert!(panel.ask().is_some());
         let problem = "no clang was found; install Debian's package clang-19";
-        assert!(answer(&mut panel, Said::Compiled(Err(problem.into()))).is_none());
+        assert!(answer(&mut panel, CompilerReply::Compiled(Err(problem.into()))).is_none());
         assert!(drawn(&panel, 80, 20).contains(problem));
         assert!(panel.effects(PanelAction::Down).is_none());
         assert!(panel.act(PanelAction::Down));
@@ -257,8 +261,16 @@ mod tests {
         assert!(panel.ask().is_some());
         let file = Arc::clone(&earlier.file);
         let tuning = Tuning::default();
-        let said = compiled(40);
-        assert!(panel.take(OccupancyAnswer { file, tuning, said }).is_none());
+        let reply = compiled(40);
+        assert!(
+            panel
+                .take(OccupancyAnswer {
+                    file,
+                    tuning,
+                    reply
+                })
+                .is_none()
+        );
         assert!(panel.answers.is_empty() && panel.asked.is_some());
     }
 }
