@@ -233,18 +233,37 @@ mod tests {
         let recorded = recorded().unwrap();
         for name in RECORDED_ARCHITECTURES {
             let target = Target::parse(name).unwrap();
-            let now: Vec<String> = candidates(&target, false)
-                .unwrap()
+            let now = candidates(&target, false).unwrap();
+            let now = now.iter().map(|candidate| {
+                let kernel = candidate.launch.kernel.as_str();
+                let of = [
+                    candidate.operation,
+                    kernel,
+                    candidate.dtype,
+                    candidate.case.as_str(),
+                ];
+                (of.join(" "), fingerprint(&candidate.launch))
+            });
+            let then = recorded.kernels.iter();
+            let then = then.filter(|kernel| kernel.architecture == name);
+            let then = then.map(|kernel| {
+                let of = [
+                    &kernel.operation,
+                    &kernel.kernel,
+                    &kernel.dtype,
+                    &kernel.case,
+                ];
+                (of.map(String::as_str).join(" "), kernel.source.clone())
+            });
+            let (now, then): (Vec<_>, Vec<_>) = (now.collect(), then.collect());
+            let changed: Vec<&String> = now
                 .iter()
-                .map(|candidate| fingerprint(&candidate.launch))
+                .filter(|row| !then.contains(row))
+                .chain(then.iter().filter(|row| !now.contains(row)))
+                .map(|(kernel, _)| kernel)
                 .collect();
-            let then: Vec<&String> = recorded
-                .kernels
-                .iter()
-                .filter(|kernel| kernel.architecture == name)
-                .map(|kernel| &kernel.source)
-                .collect();
-            assert_eq!(then, now.iter().collect::<Vec<_>>(), "{name}");
+            assert!(changed.is_empty(), "{name}: {changed:?}");
+            assert_eq!(now, then, "the order on {name}");
         }
     }
 }

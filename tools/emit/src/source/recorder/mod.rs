@@ -114,9 +114,11 @@ impl Offline {
         let _alone = lock(&self.recorder.recording);
         self.recorder.lowered.store(lowered, Ordering::Relaxed);
         lock(&self.recorder.tape).clear();
-        launches(self)?;
+        let launched = launches(self);
+        // After an error, too: a launch that is still on its way would reach the next tape.
         let _ = self.client.flush();
-        Ok(lock(&self.recorder.tape).drain(..).collect())
+        let tape = lock(&self.recorder.tape).drain(..).collect();
+        launched.map(|()| tape).map_err(SourceError::from)
     }
 
     fn finish(&self, recorded: UnnamedLaunch) -> Result<SourceLaunch, SourceError> {
@@ -297,6 +299,26 @@ mod tests {
             "{error}"
         );
         assert_eq!(swiglu("gfx90a", 0, 0).unwrap().len(), 1);
+    }
+
+    /// Launches reach the tape from another thread, so those before an error are waited for.
+    #[test]
+    fn launches_before_an_error_are_not_on_the_next_tape() {
+        let target = Target::hip("gfx1200").unwrap();
+        let code = CODE.iter().find(|code| code.kernel.name == "swiglu");
+        let workload = code.unwrap().workload;
+        let dtype = ElemType::Float(FloatKind::F32);
+        for round in 0..50 {
+            let error = record(&target, |mut device| {
+                let launch = workload(&mut device, &SIZES, dtype, None);
+                launch("forward")?;
+                launch("backward")?;
+                Err(KernelError::Shape("swiglu", "after two launches".into()))
+            });
+            assert!(error.is_err());
+            let next = record(&target, |_| Ok(())).unwrap();
+            assert!(next.is_empty(), "round {round}: {}", next[0].kernel);
+        }
     }
 
     #[test]
