@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::file_name::{extension, form_of_counters, run_of, unpacked};
-use super::formats::FormatContent;
+use super::formats::{COUNTERS, WHOLE_RUNS};
 use super::outcome::FileRead;
 
 /// Deeper folders belong to something else.
@@ -58,10 +58,9 @@ pub fn told_already(path: &Path, taken: &[FileRead]) -> Option<String> {
     let is_repeated = |one: &&FileRead| {
         let is_fuller = || {
             let other = form_of_counters(&one.path);
-            one.format.content == FormatContent::Counters
-                && other.zip(form).is_some_and(|(a, b)| a < b)
+            COUNTERS.contains(one.format) && other.zip(form).is_some_and(|(a, b)| a < b)
         };
-        one.format.content == FormatContent::WholeRun && run_of(&one.path) == run
+        WHOLE_RUNS.contains(one.format) && run_of(&one.path) == run
             || unpacked(&one.path) == plain
             || one.path.parent() == path.parent() && is_fuller()
     };

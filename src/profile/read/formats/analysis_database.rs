@@ -2,7 +2,7 @@
 
 use super::analysis_tables::{MetricIndex, Workloads, kernel, samples};
 use super::instructions::InstructionCounts;
-use super::{FormatContent, ProfileFormat};
+use super::ProfileFormat;
 use crate::read::database::Database;
 use crate::read::{FileImport, RowCount};
 
@@ -10,7 +10,6 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprof-compute analysis (SQLite)",
     recognises: |file| file.has_table("compute_metadata"),
     read,
-    content: FormatContent::Part,
 };
 
 /// Views of metrics. They were renamed between versions of the schema.

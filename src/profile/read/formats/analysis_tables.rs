@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::instructions::{InstructionCounts, InstructionPlace};
-use super::{FormatContent, ProfileFormat};
+use super::ProfileFormat;
 use crate::model::{ProcessId, Profile, ProfilerMetric, StatisticKind};
 use crate::name;
 use crate::read::fields::{Field, FieldSource};
@@ -21,7 +21,6 @@ pub const KERNELS: ProfileFormat = ProfileFormat {
         let workloads = Workloads::new(reading);
         reading.rows(|records, row| kernel(records, row, &workloads))
     },
-    content: FormatContent::Part,
 };
 
 pub const METRICS: ProfileFormat = ProfileFormat {
@@ -31,7 +30,6 @@ pub const METRICS: ProfileFormat = ProfileFormat {
         let mut metrics = MetricIndex::default();
         reading.rows(|records, row| metrics.add(records.profile, row))
     },
-    content: FormatContent::Part,
 };
 
 pub const SAMPLES: ProfileFormat = ProfileFormat {
@@ -43,7 +41,6 @@ pub const SAMPLES: ProfileFormat = ProfileFormat {
         counts.keep(reading.profile);
         Ok(rows)
     },
-    content: FormatContent::Part,
 };
 
 /// Defines a table of the same folder that is not read.
@@ -53,7 +50,6 @@ macro_rules! passed_over {
             name: concat!("rocprof-compute analysis, ", $table, " (CSV)"),
             recognises: |file| file.has(&$columns),
             read: |_| Err(ReadRefusal::PassedOver($reason.to_owned())),
-            content: FormatContent::Part,
         };
     };
 }

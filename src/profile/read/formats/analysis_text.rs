@@ -1,6 +1,6 @@
 //! Reads the output of `rocprof-compute analyze`: numbered tables drawn with boxes.
 
-use super::{FormatContent, ProfileFormat};
+use super::ProfileFormat;
 use crate::model::{
     Dispatch, LaunchVariant, ProcessId, Profile, ProfilerMetric, ProfilerStatistic, StatisticKind,
     TraceLane,
@@ -24,7 +24,6 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
         is_drawn && titles.iter().any(|title| file.contains_all(&[title]))
     },
     read,
-    content: FormatContent::Part,
 };
 
 /// Reads the top kernels and every table of metrics. With `--list-stats` it reads the launches.

@@ -1,6 +1,6 @@
 //! Reads rocprof-compute's `roofline`: one row a GPU, three columns (mean, low, high) a ceiling. The means are kept.
 
-use super::{FormatContent, ProfileFormat};
+use super::ProfileFormat;
 use crate::model::MeasuredCeiling;
 use crate::read::{FileImport, RowCount};
 
@@ -8,7 +8,6 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprof-compute measured ceilings (CSV)",
     recognises: |file| file.has_one_of(DEVICE) && file.has(&["hbmbw"]),
     read,
-    content: FormatContent::Part,
 };
 
 const DEVICE: &[&str] = &["device", "devid"];

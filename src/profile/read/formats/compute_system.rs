@@ -1,6 +1,6 @@
 //! Reads rocprof-compute's `sysinfo`: one row about the machine. Every column is kept under its own name.
 
-use super::{FormatContent, ProfileFormat};
+use super::ProfileFormat;
 use crate::model::{Agent, Profile};
 use crate::read::{FileImport, RowCount};
 
@@ -8,7 +8,6 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprof-compute system description (CSV)",
     recognises: |file| file.has(&["gpu_arch", "command"]),
     read,
-    content: FormatContent::Part,
 };
 
 fn read(reading: &mut FileImport<'_>) -> RowCount {

@@ -13,7 +13,7 @@ use itertools::Itertools;
 
 use self::document::EventTrace;
 use self::event::{EventSubject, TimedEvent};
-use super::{FormatContent, ProfileFormat};
+use super::ProfileFormat;
 use crate::model::{
     Agent, ApiCall, Dispatch, LaunchVariant, MemoryCopy, ProcessId, Profile, TraceLane,
 };
@@ -27,7 +27,6 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
         is_list || file.has_keys(&["traceEvents"])
     },
     read,
-    content: FormatContent::Part,
 };
 
 /// Brackets around an event: the document and its list.

@@ -1,6 +1,6 @@
 //! Reads the database that the first rocprof writes with its traces: one table for each kind of activity.
 
-use super::{FormatContent, ProfileFormat};
+use super::ProfileFormat;
 use crate::read::database::Database;
 use crate::read::{FileImport, RowCount};
 
@@ -8,7 +8,6 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "first rocprof's trace (SQLite)",
     recognises: |file| file.has_table("OPS") && file.has_table("COPY"),
     read,
-    content: FormatContent::WholeRun,
 };
 
 /// Tables of calls, with the domain of each.

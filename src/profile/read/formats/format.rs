@@ -11,17 +11,6 @@ pub struct ProfileFormat {
     pub recognises: fn(&FileSample<'_>) -> bool,
     /// Adds a file of this format to the profile.
     pub read: fn(&mut FileImport<'_>) -> RowCount,
-    pub content: FormatContent,
-}
-
-/// What a file of a format has of its run. It decides which of several files are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FormatContent {
-    /// All of it. Other files of the run need not be read.
-    WholeRun,
-    /// Launches with their counters, which rocprof-compute stores in several forms.
-    Counters,
-    Part,
 }
 
 known_by_name!(ProfileFormat);

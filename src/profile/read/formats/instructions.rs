@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{FormatContent, ProfileFormat};
+use super::ProfileFormat;
 use crate::model::{InstructionSamples, ProcessId, Profile};
 use crate::read::fields::{Field, FieldSource};
 use crate::read::{FileImport, RowCount};
@@ -12,7 +12,6 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprofv3 program counter samples (CSV)",
     recognises: |file| file.has(&["sample_timestamp", "instruction"]),
     read,
-    content: FormatContent::Part,
 };
 
 /// Stands for an instruction that the tool could not decode.

@@ -2,7 +2,7 @@
 //!
 //! The counters of the same workload have every launch. The sums only count where these are missing.
 
-use super::{FormatContent, ProfileFormat};
+use super::ProfileFormat;
 use crate::model::{ProfilerStatistic, StatisticKind};
 use crate::name;
 use crate::read::{FileImport, RowCount};
@@ -15,7 +15,6 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
             && file.columns().iter().any(|name| sum_unit(name).is_some())
     },
     read,
-    content: FormatContent::Part,
 };
 
 /// Nanoseconds in the unit of a column such as `sum(us)`, which `--time-unit` chooses.

@@ -3,7 +3,7 @@
 //! They put counters into separate columns after the launch, in one file a thousand columns and more. Such a table becomes
 //! counter samples, not dispatches.
 
-use super::{FormatContent, ProfileFormat};
+use super::ProfileFormat;
 use crate::model::NameId;
 use crate::read::damage::Damage;
 use crate::read::durations::KernelDurations;
@@ -20,7 +20,6 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
         file.names_kernels() && file.has_one_of(&["grid_size", "grd"]) && !is_another
     },
     read: |reading| read(reading, true),
-    content: FormatContent::Counters,
 };
 
 /// Columns that describe a launch and are not counters, in addition to the fields that are read.

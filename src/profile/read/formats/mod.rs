@@ -1,33 +1,28 @@
-//! The formats that can be read, one file each.
+//! The formats that can be read, one file each; tables of rocprofv3 that are read row by row share one.
 
-mod agents;
-mod allocations;
 mod analysis_database;
 mod analysis_tables;
 mod analysis_text;
-mod api_trace;
 mod compute_ceilings;
 mod compute_system;
-mod counters;
 pub mod event_trace;
 mod first_rocprof;
 mod format;
 mod instructions;
 mod kernel_top;
-pub mod kernel_trace;
 mod launches;
-mod memory_copies;
 mod nsight_compute;
 mod nsight_source;
 pub mod refused;
 pub mod rocpd;
 mod rocprofv3_json;
+mod rocprofv3_tables;
 mod statistics;
 mod summary_text;
 mod thread_trace;
 mod wall_clock;
 
-pub use self::format::{FormatContent, ProfileFormat};
+pub use self::format::ProfileFormat;
 
 /// All formats. No file is recognised by two of them.
 pub static FORMATS: &[ProfileFormat] = &[
@@ -49,19 +44,29 @@ pub static FORMATS: &[ProfileFormat] = &[
     summary_text::FORMAT,
     analysis_text::FORMAT,
     kernel_top::FORMAT,
-    counters::FORMAT,
-    kernel_trace::FORMAT,
+    rocprofv3_tables::COUNTERS,
+    rocprofv3_tables::KERNELS,
     launches::FORMAT,
-    api_trace::FORMAT,
-    memory_copies::FORMAT,
-    allocations::FORMAT,
+    rocprofv3_tables::CALLS,
+    rocprofv3_tables::COPIES,
+    rocprofv3_tables::ALLOCATIONS,
     statistics::FORMAT,
-    agents::FORMAT,
+    rocprofv3_tables::AGENTS,
     instructions::FORMAT,
     thread_trace::FORMAT,
     compute_system::FORMAT,
     compute_ceilings::FORMAT,
 ];
+
+/// Formats with all of a run. Its other files need not be read.
+pub static WHOLE_RUNS: &[ProfileFormat] = &[
+    rocpd::FORMAT,
+    first_rocprof::FORMAT,
+    rocprofv3_json::FORMAT,
+];
+
+/// Launches with their counters, which rocprof-compute stores in several forms.
+pub static COUNTERS: &[ProfileFormat] = &[rocprofv3_tables::COUNTERS, launches::FORMAT];
 
 #[cfg(test)]
 mod tests {

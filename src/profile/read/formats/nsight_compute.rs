@@ -3,7 +3,7 @@
 //!
 //! Launches have durations and no start. So they are records without times, and the durations are summed by kernel.
 
-use super::{FormatContent, ProfileFormat};
+use super::ProfileFormat;
 use crate::model::{Dispatch, LaunchVariant, NameId, ProcessId, Profile, TraceLane};
 use crate::name;
 use crate::read::damage::Damage;
@@ -15,7 +15,6 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "Nsight Compute (CSV)",
     recognises: |file| file.contains_all(&["==PROF=="]) || file.has_line(is_header),
     read,
-    content: FormatContent::Part,
 };
 
 const NO_TABLE: &str = "is output of Nsight Compute without a table of metrics by launch: run `ncu --csv --page raw \

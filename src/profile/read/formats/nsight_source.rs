@@ -3,7 +3,7 @@
 //! Each kernel has a line with its name, a header, and one row an instruction.
 
 use super::instructions::{InstructionCounts, InstructionPlace};
-use super::{FormatContent, ProfileFormat};
+use super::ProfileFormat;
 use crate::name;
 use crate::read::table::CsvTable;
 use crate::read::{FileImport, ReadRefusal, RowCount};
@@ -12,7 +12,6 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "Nsight Compute source page (CSV)",
     recognises: |file| file.contains_all(&["\"Warp Stall Sampling (All ", "\"Source\""]),
     read,
-    content: FormatContent::Part,
 };
 
 const NO_TABLE: &str = "is a source page of Nsight Compute without instructions: write it with `ncu --import FILE.ncu-rep \

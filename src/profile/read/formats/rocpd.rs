@@ -2,7 +2,7 @@
 //!
 //! Its tables have a unique suffix. The views without it are the stable interface, and only those are read.
 
-use super::{FormatContent, ProfileFormat};
+use super::ProfileFormat;
 use crate::read::damage::{Damage, FileLocation};
 use crate::read::database::Database;
 use crate::read::fields::{Field, FieldSource};
@@ -13,7 +13,6 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocpd (SQLite)",
     recognises: |file| file.has_table("rocpd_metadata"),
     read,
-    content: FormatContent::WholeRun,
 };
 
 /// The schema generation whose views are read.

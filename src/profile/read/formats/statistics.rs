@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{FormatContent, ProfileFormat};
+use super::ProfileFormat;
 use crate::model::{Profile, StatisticKind};
 use crate::name::is_api;
 use crate::read::damage::Damage;
@@ -16,7 +16,6 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "summary statistics (CSV)",
     recognises: |file| file.has(&["name", "calls"]) && file.has_one_of(TOTALS),
     read,
-    content: FormatContent::Part,
 };
 
 /// Names of the column with the sums, of rocprofv3 and of `rocpd summary`.

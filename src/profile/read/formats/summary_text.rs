@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::statistics::kind_from_name;
-use super::{FormatContent, ProfileFormat};
+use super::ProfileFormat;
 use crate::model::{ProcessId, Profile, ProfilerStatistic, StatisticKind};
 use crate::read::table::shown;
 use crate::read::text_table::cells;
@@ -16,7 +16,6 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
         has_columns || file.contains_all(&["ROCPROFV3 ", "SUMMARY:"])
     },
     read,
-    content: FormatContent::Part,
 };
 
 /// NAME DOMAIN CALLS DURATION AVERAGE PERCENT MIN MAX STDDEV.

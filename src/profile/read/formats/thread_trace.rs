@@ -2,7 +2,7 @@
 //! instruction and source line.
 
 use super::instructions::{InstructionCounts, InstructionPlace};
-use super::{FormatContent, ProfileFormat};
+use super::ProfileFormat;
 use crate::name;
 use crate::read::fields::{Field, FieldSource};
 use crate::read::{FileImport, RowCount};
@@ -11,7 +11,6 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprofv3 thread trace (CSV)",
     recognises: |file| file.has(&["vaddr", "instruction", "hitcount", "latency"]),
     read,
-    content: FormatContent::Part,
 };
 
 /// What a wave waits for that cannot issue an instruction. Some instructions do nothing but wait.

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{FormatContent, ProfileFormat};
+use super::ProfileFormat;
 use crate::model::CallRegion;
 use crate::read::damage::{Damage, FileLocation};
 use crate::read::table::shown;
@@ -21,14 +21,12 @@ pub const TEXT: ProfileFormat = ProfileFormat {
                 .is_none_or(|unit| seconds_in(unit).is_some())
     },
     read: read_text,
-    content: FormatContent::Part,
 };
 
 pub const JSON: ProfileFormat = ProfileFormat {
     name: "rocprof-sys call tree (JSON)",
     recognises: |file| file.has_keys(&["timemory", "wall_clock"]),
     read: read_json,
-    content: FormatContent::Part,
 };
 
 /// Columns right of the label: COUNT DEPTH METRIC UNITS SUM MEAN MIN MAX VAR STDDEV % SELF.

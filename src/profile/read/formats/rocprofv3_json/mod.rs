@@ -11,7 +11,7 @@ use self::records::{
     AllocationRecord, CallRecord, CopyRecord, CounterCollection, DispatchInfo, DispatchRecord,
     RecordHandle, Rocprofv3Document, ToolRecords,
 };
-use super::{FormatContent, ProfileFormat};
+use super::ProfileFormat;
 use crate::model::{
     ApiCall, CounterSample, Dispatch, LaunchVariant, MemoryAllocation, MemoryCopy, NameId,
     ProcessId, Profile, TimeSpan, TraceLane,
@@ -25,7 +25,6 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
     name: "rocprofv3 results (JSON)",
     recognises: |file| file.has_keys(&["rocprofiler-sdk-tool"]),
     read,
-    content: FormatContent::WholeRun,
 };
 
 /// Brackets around a record: the document, the tools, one tool, its buffers, and a list of records.
