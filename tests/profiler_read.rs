@@ -358,11 +358,7 @@ fn agents_are_read_with_what_occupancy_needs() {
     let gpu = gpus[0];
     assert_eq!(gpu.number, Some(4));
     assert_eq!(gpu.name, "gfx942");
-    assert_eq!(gpu.product, "AMD Instinct MI300A");
     assert_eq!(gpu.compute_units, Some(228));
-    assert_eq!(gpu.max_waves_per_simd, Some(8));
-    assert_eq!(gpu.wave_size, Some(64));
-    assert_eq!(gpu.lds_kib, Some(64));
 }
 
 #[test]
@@ -412,8 +408,8 @@ fn json_and_database_of_one_run_tell_the_same() {
     let gpu = json.agent(2).unwrap();
     assert!(gpu.gpu);
     assert_eq!(
-        (gpu.name.as_str(), gpu.compute_units, gpu.lds_kib),
-        ("gfx950", Some(256), Some(160))
+        (gpu.name.as_str(), gpu.compute_units),
+        ("gfx950", Some(256))
     );
     assert!(json.commands[0].starts_with("python3.10 -u app/train.py"));
     assert_eq!(json.commands, database.commands);
@@ -448,7 +444,6 @@ fn a_workload_of_rocprof_compute_is_read_as_a_whole() {
     );
     assert_eq!(profile.system["gpu_arch"], "gfx90a");
     assert_eq!(profile.agents[0].compute_units, Some(104));
-    assert_eq!(profile.agents[0].max_waves_per_simd, Some(8));
     // Four GPUs with eleven ceilings each.
     assert_eq!(profile.ceilings.len(), 4 * 11);
     let hbm = profile.ceilings.iter().find(|c| c.name == "HBMBw").unwrap();

@@ -3,7 +3,6 @@
 //! The tutor's process reads it once a second from files of the kernel driver or the vendor's library, so the run is not
 //! disturbed.
 
-pub mod amd_smi;
 pub mod choose;
 pub mod energy;
 pub mod monitor;
@@ -20,7 +19,6 @@ pub struct GpuStatus {
     pub busy: Option<f64>,
     /// Bytes.
     pub memory_used: Option<u64>,
-    pub memory_total: Option<u64>,
     /// Degrees Celsius. If the die has several sensors, that of the hottest one.
     pub temperature: Option<f64>,
     /// Watts of the whole package.
@@ -35,15 +33,11 @@ pub trait GpuStatusSource: Send {
     fn describe(&self) -> &'static str;
 }
 
-/// Finds the best source of this machine: the driver's files, then the vendors' libraries and programs. `None` without a
-/// GPU.
+/// Finds the source of this machine: the driver's files, or else NVIDIA's library. `None` without a GPU.
 pub fn find_source() -> Option<Box<dyn GpuStatusSource>> {
     let sysfs = sysfs::Sysfs::from_system();
     if !sysfs.is_empty() {
         return Some(Box::new(sysfs));
     }
-    if let Some(nvidia) = nvidia::Nvidia::open() {
-        return Some(Box::new(nvidia));
-    }
-    amd_smi::AmdSmi::find().map(|tool| Box::new(tool) as Box<dyn GpuStatusSource>)
+    nvidia::Nvidia::open().map(|library| Box::new(library) as Box<dyn GpuStatusSource>)
 }

@@ -26,8 +26,7 @@ impl Nvidia {
             id: device.uuid().unwrap_or_else(|_| index.to_string()),
             name: device.name().ok(),
             busy: busy.map(|rates| f64::from(rates.gpu)),
-            memory_used: memory.as_ref().map(|memory| memory.used),
-            memory_total: memory.as_ref().map(|memory| memory.total),
+            memory_used: memory.map(|memory| memory.used),
             temperature: temperature.map(f64::from),
             power: milliwatts.map(|milliwatts| milliwatts / 1e3),
         })

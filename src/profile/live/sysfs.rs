@@ -80,7 +80,6 @@ impl Card {
             name: self.name.clone(),
             busy: number("gpu_busy_percent").map(|percent| percent as f64),
             memory_used: number("mem_info_vram_used"),
-            memory_total: number("mem_info_vram_total"),
             temperature: self.temperature(),
             power: self.power(),
         }

@@ -7,7 +7,6 @@ mod interned;
 mod records;
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use self::interned::Interned;
@@ -53,8 +52,6 @@ pub struct Profile {
     pub system: BTreeMap<String, String>,
     /// Notes that a reader of the figures should know.
     pub notes: Vec<String>,
-    /// The files that the profile comes from.
-    pub sources: Vec<PathBuf>,
     /// Names of the runs, by process. Empty if all files are of one run.
     pub runs: BTreeMap<ProcessId, String>,
     names: Interned<Arc<str>>,

@@ -38,8 +38,6 @@ pub struct LaunchVariant {
     pub grid: Option<[u64; 3]>,
     /// Bytes of local data share a workgroup.
     pub lds: Option<u32>,
-    /// Bytes of scratch a work-item.
-    pub scratch: Option<u32>,
     /// Vector registers a work-item.
     pub vgpr: Option<u32>,
     /// Accumulation registers of the matrix cores a work-item.
@@ -116,7 +114,6 @@ pub struct MemoryCopy {
     pub destination: Option<u64>,
     /// `None` in CSV, which has no sizes.
     pub bytes: Option<u64>,
-    pub correlation: Option<u64>,
     pub time: TimeSpan,
 }
 
@@ -140,9 +137,6 @@ pub fn is_marker_domain(domain: &str) -> bool {
 pub struct MemoryAllocation {
     pub operation: NameId,
     pub lane: LaneId,
-    /// 0 for a release.
-    pub bytes: Option<u64>,
-    pub address: Option<u64>,
     pub time: TimeSpan,
 }
 
@@ -179,7 +173,6 @@ pub struct ProfilerStatistic {
     pub total_ns: f64,
     pub min_ns: Option<f64>,
     pub max_ns: Option<f64>,
-    pub standard_deviation_ns: Option<f64>,
 }
 
 /// A node of the call tree of rocprof-sys, in the order of the file.
@@ -190,9 +183,6 @@ pub struct CallRegion {
     pub depth: u32,
     pub calls: u64,
     pub total_s: f64,
-    pub mean_s: f64,
-    pub min_s: Option<f64>,
-    pub max_s: Option<f64>,
     /// Part of the node's time that was not spent in nodes below it.
     pub self_percent: Option<Percentage>,
 }
@@ -205,31 +195,7 @@ pub struct Agent {
     pub gpu: bool,
     /// `gfx942` for a GPU.
     pub name: String,
-    pub product: String,
     pub compute_units: Option<u64>,
-    pub simds_per_compute_unit: Option<u64>,
-    pub max_waves_per_simd: Option<u64>,
-    pub wave_size: Option<u64>,
-    /// KiB of local data share a compute unit.
-    pub lds_kib: Option<u64>,
-    /// MHz.
-    pub max_clock: Option<u64>,
-}
-
-impl Agent {
-    /// Reads the figures that all of rocprofv3's formats have under the same names. 0 means that a figure is not known.
-    pub fn of_figures<E>(figure: impl Fn(&str) -> Result<Option<u64>, E>) -> Result<Self, E> {
-        let known = |name| Ok(figure(name)?.filter(|&figure| figure > 0));
-        Ok(Agent {
-            compute_units: known("cu_count")?,
-            simds_per_compute_unit: known("simd_per_cu")?,
-            max_waves_per_simd: known("max_waves_per_simd")?,
-            wave_size: known("wave_front_size")?,
-            lds_kib: known("lds_size_in_kb")?,
-            max_clock: known("max_engine_clk_fcompute")?,
-            ..Agent::default()
-        })
-    }
 }
 
 /// A ceiling that rocprof-compute measured with its own micro-benchmark.

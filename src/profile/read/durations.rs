@@ -27,7 +27,6 @@ impl KernelDurations {
             total_ns: 0.0,
             min_ns: None,
             max_ns: None,
-            standard_deviation_ns: None,
         });
         sum.calls += 1;
         sum.total_ns += ns;

@@ -113,10 +113,7 @@ impl Import {
         self.damage.append(&mut log.found);
         let path = path.to_owned();
         match outcome {
-            Ok((format, rows)) => {
-                self.profile.sources.push(path.clone());
-                self.taken.push(FileRead { path, format, rows });
-            }
+            Ok((format, rows)) => self.taken.push(FileRead { path, format, rows }),
             Err(ReadRefusal::PassedOver(reason)) => {
                 self.passed_over.push(PassedOver { path, reason })
             }

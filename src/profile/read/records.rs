@@ -46,7 +46,6 @@ impl<'a> ProfileRowWriter<'a> {
             workgroup: row.axes([WorkgroupX, WorkgroupY, WorkgroupZ])?,
             grid: row.axes([GridX, GridY, GridZ])?,
             lds: row.small(Field::Lds)?,
-            scratch: row.small(Field::Scratch)?,
             vgpr: row.small(Field::Vgpr)?,
             accum_vgpr: row.small(Field::AccumVgpr)?,
             sgpr: row.small(Field::Sgpr)?,
@@ -153,7 +152,6 @@ impl<'a> ProfileRowWriter<'a> {
         let copy = MemoryCopy {
             time: row.needed(Field::Start, row.time()?)?,
             lane: self.lane(row)?,
-            correlation: row.unsigned(Field::Correlation)?,
             source: row.unsigned(Field::Source)?,
             destination: row.unsigned(Field::Destination)?,
             bytes: row.unsigned(Field::Bytes)?,
@@ -167,8 +165,6 @@ impl<'a> ProfileRowWriter<'a> {
         let allocation = MemoryAllocation {
             time: row.needed(Field::Start, row.time()?)?,
             lane: self.lane(row)?,
-            bytes: row.unsigned(Field::Bytes)?,
-            address: row.unsigned(Field::Address)?,
             operation: self.profile.name_id(row.needed_text(Field::Operation)?),
         };
         self.profile.allocations.push(allocation);
@@ -190,27 +186,20 @@ impl<'a> ProfileRowWriter<'a> {
             total_ns: row.amount(Field::Total)?,
             min_ns: row.number(Field::Least)?,
             max_ns: row.number(Field::Most)?,
-            standard_deviation_ns: row.number(Field::Deviation)?,
             name: self.profile.name_id(name),
         };
         self.profile.statistics.push(statistic);
         Ok(())
     }
 
-    /// Adds a processor or GPU. `figure` finds its figures by the names that all formats have for them.
-    pub fn agent<R: FieldSource>(
-        &mut self,
-        row: &R,
-        figure: impl Fn(&str) -> Result<Option<u64>, R::Problem>,
-    ) -> Result<(), R::Problem> {
-        let figures = Agent::of_figures(figure)?;
+    /// Adds a processor or GPU. 0 compute units means that their number is not known.
+    pub fn agent<R: FieldSource>(&mut self, row: &R, units: Option<u64>) -> Result<(), R::Problem> {
         let text = |field| Ok(row.text(field)?.unwrap_or_default().to_owned());
         let agent = Agent {
             number: row.unsigned(Field::Number)?,
             gpu: text(Field::Type)?.eq_ignore_ascii_case("gpu"),
             name: text(Field::Name)?,
-            product: text(Field::Product)?,
-            ..figures
+            compute_units: units.filter(|&units| units > 0),
         };
         self.profile.add_agent(agent);
         Ok(())

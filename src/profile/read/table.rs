@@ -325,12 +325,6 @@ impl<'a> CsvRow<'a> {
         column.map_or(Ok(""), |column| self.text_at(column))
     }
 
-    /// Returns a whole number in the column called `name`. `None` if there is no such column.
-    pub fn whole_of(&self, name: &str) -> Result<Option<u64>, Damage> {
-        let column = self.columns.iter().position(|column| column == name);
-        column.map_or(Ok(None), |column| self.whole_at(column))
-    }
-
     /// Returns whether a number has an exponent, as spreadsheets write it when they round.
     fn is_rounded(&self, field: Field) -> bool {
         let bytes = self

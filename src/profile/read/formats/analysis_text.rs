@@ -204,7 +204,6 @@ impl TableRun<'_> {
                 total_ns,
                 min_ns: None,
                 max_ns: None,
-                standard_deviation_ns: None,
             };
             profile.statistics.push(statistic);
             return Ok(true);

@@ -33,21 +33,12 @@ fn read(reading: &mut FileImport<'_>) -> RowCount {
 
 /// Returns the one profiled GPU, which is missing from the list of agents.
 fn agent(profile: &Profile) -> Option<Agent> {
-    let figure = |key: &str| {
-        let value = profile.system.get(key)?.parse::<f64>().ok()?;
-        (value >= 1.0).then_some(value as u64)
-    };
-    let simds = figure("simd_per_cu");
-    let waves = figure("max_waves_per_cu").zip(simds);
+    let units = profile.system.get("cu_per_gpu");
+    let units = units.and_then(|units| units.parse::<f64>().ok());
     Some(Agent {
         gpu: true,
         name: profile.system.get("gpu_arch")?.clone(),
-        product: profile.system.get("gpu_model").cloned().unwrap_or_default(),
-        compute_units: figure("cu_per_gpu"),
-        simds_per_compute_unit: simds,
-        max_waves_per_simd: waves.map(|(waves, simds)| waves / simds),
-        wave_size: figure("wave_size"),
-        max_clock: figure("max_sclk"),
+        compute_units: units.filter(|units| *units >= 1.0).map(|units| units as u64),
         ..Agent::default()
     })
 }

@@ -41,11 +41,8 @@ fn read(reading: &mut FileImport<'_>) -> RowCount {
         reading.profile.add_agent(Agent {
             number: Some(device.id),
             gpu: true,
-            product: device.name.clone(),
             name: device.name,
             compute_units: device.compute_units,
-            wave_size: device.wave_size,
-            ..Agent::default()
         });
     }
     for (at, problem) in document.damaged {
@@ -197,7 +194,6 @@ fn add(event: TimedEvent, lanes: &EventLanes, profile: &mut Profile) {
                 source: None,
                 destination: lane.agent,
                 bytes: details.bytes(),
-                correlation,
             };
             profile.copies.push(copy);
         }

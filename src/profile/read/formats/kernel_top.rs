@@ -53,7 +53,6 @@ fn read(reading: &mut FileImport<'_>) -> RowCount {
             total_ns: figure(sum)? * unit,
             min_ns: None,
             max_ns: None,
-            standard_deviation_ns: None,
             name: records
                 .profile
                 .name_id(name::strip_suffix(row.text_at(kernel)?)),

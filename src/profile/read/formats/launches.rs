@@ -24,7 +24,7 @@ pub const FORMAT: ProfileFormat = ProfileFormat {
 
 /// Columns that describe a launch and are not counters, in addition to the fields that are read.
 const NO_COUNTERS: &str = "guid kind kernel_id queue_index process_id pid wave_size sig obj dispatchns completens durationns \
-     xcc_index node unnamed:_0";
+     xcc_index node unnamed:_0 scratch_size private_segment_size scratch_per_workitem scr";
 
 /// Reads a table. A trace of launches has no counters: its unknown columns are ignored, and a note names them.
 pub(super) fn read(reading: &mut FileImport<'_>, has_counters: bool) -> RowCount {

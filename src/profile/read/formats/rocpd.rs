@@ -26,9 +26,7 @@ fn read(reading: &mut FileImport<'_>) -> RowCount {
         // Further properties in JSON. Without them the agent still has a name.
         let extra = row.text(Field::Extra)?.unwrap_or_default();
         let extra: serde_json::Value = serde_json::from_str(extra).unwrap_or_default();
-        records.agent(row, |key| {
-            Ok(extra.get(key).and_then(|value| value.as_u64()))
-        })
+        records.agent(row, extra["cu_count"].as_u64())
     })?;
     let mut rows = 0;
     rows += database.for_each_row("kernels", reading, |records, row| records.dispatch(row))?;

@@ -1,6 +1,7 @@
 //! Reads the tables of rocprofv3 that have one row a record: CSV.
 
 use super::ProfileFormat;
+use crate::read::fields::{Field, FieldSource};
 
 /// `agent_info`: one row a processor or GPU.
 pub const AGENTS: ProfileFormat = ProfileFormat {
@@ -8,7 +9,9 @@ pub const AGENTS: ProfileFormat = ProfileFormat {
     recognises: |file| {
         file.has(&["agent_type", "name"]) && file.has_one_of(&["logical_node_id", "node_id"])
     },
-    read: |reading| reading.rows(|records, row| records.agent(row, |figure| row.whole_of(figure))),
+    read: |reading| {
+        reading.rows(|records, row| records.agent(row, row.unsigned(Field::ComputeUnits)?))
+    },
 };
 
 /// `memory_allocation_trace` and `scratch_memory_trace`.

@@ -98,6 +98,5 @@ fn statistic(
         total_ns: finite(2)?.ok_or("the duration is not a number")?,
         min_ns: finite(5)?,
         max_ns: finite(6)?,
-        standard_deviation_ns: finite(7)?,
     })
 }

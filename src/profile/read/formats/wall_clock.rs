@@ -67,7 +67,7 @@ fn node(line: &str) -> Result<CallRegion, (u64, String)> {
     let inner = line.trim().trim_end_matches('|');
     let mut fields: Vec<&str> = inner.rsplitn(COLUMNS + 1, '|').collect();
     fields.reverse();
-    let [label, count, depth, _, unit, sum, mean, min, max, _, _, own] = fields[..] else {
+    let [label, count, depth, _, unit, sum, _, _, _, _, _, own] = fields[..] else {
         let (found, wanted) = (fields.len(), COLUMNS + 1);
         let problem =
             format!("the line has {found} columns, not {wanted}; the file was probably cut off");
@@ -94,9 +94,6 @@ fn node(line: &str) -> Result<CallRegion, (u64, String)> {
         depth: u32::try_from(whole(depth)?).map_err(|_| wrong(depth, "is too large".to_owned()))?,
         calls: whole(count)?,
         total_s: number(sum)? * scale,
-        mean_s: number(mean)? * scale,
-        min_s: Some(number(min)? * scale),
-        max_s: Some(number(max)? * scale),
         self_percent: Some(Percentage(number(own)?)),
     })
 }
@@ -152,19 +149,12 @@ struct CallNode {
     #[serde(default)]
     depth: u32,
     entry: Option<WallClockEntry>,
-    stats: Option<Stats>,
 }
 
 #[derive(Deserialize)]
 struct WallClockEntry {
     laps: u64,
     repr_data: f64,
-}
-
-#[derive(Default, Deserialize)]
-struct Stats {
-    min: Option<f64>,
-    max: Option<f64>,
 }
 
 fn seconds() -> String {
@@ -201,18 +191,13 @@ fn region(node: CallNode, scale: f64) -> Result<CallRegion, &'static str> {
         (Some(prefix), Some(entry)) => (prefix, entry),
         _ => return Err("has no name or no figures"),
     };
-    let stats = node.stats.unwrap_or_default();
     let (thread, label) = split_label(&prefix);
-    let total = entry.repr_data * scale;
     Ok(CallRegion {
         label,
         thread,
         depth: node.depth,
         calls: entry.laps,
-        total_s: total,
-        mean_s: total / entry.laps.max(1) as f64,
-        min_s: stats.min.map(|min| min * scale),
-        max_s: stats.max.map(|max| max * scale),
+        total_s: entry.repr_data * scale,
         self_percent: None,
     })
 }

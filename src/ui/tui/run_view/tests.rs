@@ -95,7 +95,6 @@ fn finished() -> RunView {
             name: Some("NVIDIA H200".into()),
             busy: Some(97.0),
             memory_used: Some(1_288_490_188),
-            memory_total: Some(150_754_820_096),
             temperature: Some(45.0),
             power: Some(120.0 + f64::from(second) * 5.0),
         };

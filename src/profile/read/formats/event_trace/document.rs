@@ -26,8 +26,6 @@ pub struct Device {
     pub id: u64,
     #[serde(default)]
     pub name: String,
-    #[serde(rename = "warpSize")]
-    pub wave_size: Option<u64>,
     #[serde(rename = "numSms")]
     pub compute_units: Option<u64>,
 }

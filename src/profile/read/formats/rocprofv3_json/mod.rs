@@ -152,7 +152,6 @@ impl Join {
             workgroup: Some(info.workgroup_size.array()),
             grid: Some(info.grid_size.array()),
             lds: Some(info.group_segment_size),
-            scratch: Some(info.private_segment_size),
             ..kernel.unwrap_or_else(unnamed)
         }
     }
@@ -209,7 +208,6 @@ impl Join {
             source: self.agents.get(&record.src_agent_id.handle).copied(),
             destination: self.agents.get(&record.dst_agent_id.handle).copied(),
             bytes: record.bytes,
-            correlation: Some(call.correlation_id.internal),
             time,
         };
         profile.copies.push(copy);
@@ -226,8 +224,6 @@ impl Join {
         let allocation = MemoryAllocation {
             operation: self.function(&call, profile).1,
             lane: profile.lane_id(self.lane(Some(record.agent_id), call.thread_id)),
-            bytes: record.allocation_size,
-            address: None,
             time,
         };
         profile.allocations.push(allocation);

@@ -1,8 +1,5 @@
 //! The parts of the document that are read, in the tool's form. Everything else is skipped.
 
-use std::collections::HashMap;
-use std::convert::Infallible;
-
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -48,10 +45,7 @@ pub struct AgentRecord {
     #[serde(default)]
     pub name: String,
     #[serde(default)]
-    pub product_name: String,
-    /// Compute units and other figures, by the names that all formats have for them.
-    #[serde(flatten)]
-    pub figures: HashMap<String, Value>,
+    pub cu_count: Value,
 }
 
 #[derive(Deserialize)]
@@ -125,7 +119,6 @@ pub struct DispatchInfo {
     pub queue_id: RecordHandle,
     pub kernel_id: u64,
     pub dispatch_id: u64,
-    pub private_segment_size: u32,
     pub group_segment_size: u32,
     pub workgroup_size: Axes<u32>,
     pub grid_size: Axes<u64>,
@@ -166,7 +159,6 @@ pub struct AllocationRecord {
     pub call: CallRecord,
     #[serde(default)]
     pub agent_id: RecordHandle,
-    pub allocation_size: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -201,14 +193,11 @@ impl<T: Copy> Axes<T> {
 
 impl AgentRecord {
     pub fn agent(&self) -> Agent {
-        let figure = |name: &str| Ok(self.figures.get(name).and_then(Value::as_u64));
-        let Ok(figures) = Agent::of_figures::<Infallible>(figure);
         Agent {
             number: self.logical_node_id.or(self.node_id),
             gpu: self.kind == 2,
             name: self.name.clone(),
-            product: self.product_name.clone(),
-            ..figures
+            compute_units: self.cu_count.as_u64().filter(|&units| units > 0),
         }
     }
 }
