@@ -163,7 +163,7 @@ fn version_of_installation(tool: Tool, program: &Path) -> Option<ToolVersion> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::version::Spelling;
+    use crate::commands::version::flags;
 
     #[test]
     fn versions_are_found_in_what_tools_print() {
@@ -188,11 +188,7 @@ mod tests {
 
     #[test]
     fn help_decides_over_the_table() {
-        const FLAG: ToolFlag = ToolFlag {
-            spellings: &[Spelling::new("--pmc", ToolVersion(6, 3))],
-            explanation: "",
-            without: "",
-        };
+        flags! { FLAG = "--pmc" (6, 3): ""; }
         let help = "usage: a --kernel-trace --stats --truncate-kernels --output-format --output-file --output-directory";
         let installed = Installed {
             version: Some(ToolVersion(7, 0)),

@@ -1,6 +1,6 @@
 //! A command line in which every part has an explanation.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -122,7 +122,7 @@ impl LacksFlag {
 }
 
 /// For flags without a value.
-pub const NO_VALUE: [&str; 0] = [];
+pub const NO_VALUE: &[&str] = &[];
 
 /// Builds a line part by part. A flag that the installed version lacks never disappears silently: either the line ends
 /// with an error, or a note says how its output differs.
@@ -180,11 +180,7 @@ impl<'a> LineBuilder<'a> {
     }
 
     /// Adds a flag that the task cannot do without.
-    pub fn require<V: Into<OsString>>(
-        &mut self,
-        flag: &ToolFlag,
-        values: impl IntoIterator<Item = V>,
-    ) {
+    pub fn require(&mut self, flag: &ToolFlag, values: &[impl AsRef<OsStr>]) {
         match self.installed.spelling(flag) {
             Some(word) => self.flag(word, flag, values),
             None => {
@@ -195,11 +191,7 @@ impl<'a> LineBuilder<'a> {
     }
 
     /// Adds a flag that the task can do without.
-    pub fn add_if_supported<V: Into<OsString>>(
-        &mut self,
-        flag: &ToolFlag,
-        values: impl IntoIterator<Item = V>,
-    ) {
+    pub fn add_if_supported(&mut self, flag: &ToolFlag, values: &[impl AsRef<OsStr>]) {
         match self.installed.spelling(flag) {
             Some(word) => self.flag(word, flag, values),
             None => self.note(format!(
@@ -211,11 +203,7 @@ impl<'a> LineBuilder<'a> {
     }
 
     /// Adds a flag that is needed in the versions that have it. Others work without it.
-    pub fn require_if_known<V: Into<OsString>>(
-        &mut self,
-        flag: &ToolFlag,
-        values: impl IntoIterator<Item = V>,
-    ) {
+    pub fn require_if_known(&mut self, flag: &ToolFlag, values: &[impl AsRef<OsStr>]) {
         let version = self.installed.version;
         let exists = version
             .and_then(|version| flag.spelling_in(version))
@@ -225,14 +213,9 @@ impl<'a> LineBuilder<'a> {
         }
     }
 
-    fn flag<V: Into<OsString>>(
-        &mut self,
-        word: &str,
-        flag: &ToolFlag,
-        values: impl IntoIterator<Item = V>,
-    ) {
+    fn flag(&mut self, word: &str, flag: &ToolFlag, values: &[impl AsRef<OsStr>]) {
         let mut args = vec![OsString::from(word)];
-        args.extend(values.into_iter().map(Into::into));
+        args.extend(values.iter().map(|value| value.as_ref().to_owned()));
         self.part(args, flag.explanation);
     }
 

@@ -6,43 +6,37 @@ use super::line::{CommandLine, LacksFlag, LineBuilder, NO_VALUE};
 use super::version::{ToolVersion, flags};
 use super::{About, ProfileRequest, ProfileTask};
 
-const V2_0: ToolVersion = ToolVersion(2, 0);
-const V3_3: ToolVersion = ToolVersion(3, 3);
-const V3_5: ToolVersion = ToolVersion(3, 5);
-const V3_8: ToolVersion = ToolVersion(3, 8);
-const V3_10: ToolVersion = ToolVersion(3, 10);
-
 /// Versions of ROCm, each with the tool's version in it.
 const RELEASES: [(ToolVersion, ToolVersion); 12] = [
-    (ToolVersion(6, 2), V2_0),
+    (ToolVersion(6, 2), ToolVersion(2, 0)),
     (ToolVersion(6, 3), ToolVersion(3, 0)),
     (ToolVersion(6, 4), ToolVersion(3, 1)),
     (ToolVersion(7, 0), ToolVersion(3, 2)),
-    (ToolVersion(7, 1), V3_3),
+    (ToolVersion(7, 1), ToolVersion(3, 3)),
     (ToolVersion(7, 2), ToolVersion(3, 4)),
-    (ToolVersion(7, 12), V3_5),
+    (ToolVersion(7, 12), ToolVersion(3, 5)),
     (ToolVersion(7, 13), ToolVersion(3, 6)),
     (ToolVersion(7, 14), ToolVersion(3, 7)),
-    (ToolVersion(10, 0), V3_8),
+    (ToolVersion(10, 0), ToolVersion(3, 8)),
     (ToolVersion(10, 1), ToolVersion(3, 9)),
-    (ToolVersion(10, 2), V3_10),
+    (ToolVersion(10, 2), ToolVersion(3, 10)),
 ];
 
 flags! {
-    NAME = "--name" V2_0: "name of the workload";
-    FOLDER = "--output-directory" V3_5, "--path" V2_0 until V3_5: "folder for the workload";
-    OVERWRITE = "--overwrite" V3_8: "writes into the folder although it is not empty: the tutor's log is in it";
-    NO_ROOF = "--no-roof" V2_0: "leaves out the measurement of the GPU's ceilings, which takes minutes",
+    NAME = "--name" (2, 0): "name of the workload";
+    FOLDER = "--output-directory" (3, 5), "--path" (2, 0) until (3, 5): "folder for the workload";
+    OVERWRITE = "--overwrite" (3, 8): "writes into the folder although it is not empty: the tutor's log is in it";
+    NO_ROOF = "--no-roof" (2, 0): "leaves out the measurement of the GPU's ceilings, which takes minutes",
         or "the GPU's ceilings are measured as well, which takes minutes.";
-    ROOFLINE = "--roofline" V3_10, "--roof-only" V2_0 until V3_10: "collects only what a roofline needs, and measures the GPU's ceilings";
-    KERNEL_NAMES = "--kernel-names" V2_0 until V3_5: "writes kernel names next to the points of the roofline";
-    DEVICE = "--roofline-device" V3_10, "--device" V2_0 until V3_10: "the GPU whose ceilings are measured",
+    ROOFLINE = "--roofline" (3, 10), "--roof-only" (2, 0) until (3, 10): "collects only what a roofline needs, and measures the GPU's ceilings";
+    KERNEL_NAMES = "--kernel-names" (2, 0) until (3, 5): "writes kernel names next to the points of the roofline";
+    DEVICE = "--roofline-device" (3, 10), "--device" (2, 0) until (3, 10): "the GPU whose ceilings are measured",
         or "the tool chooses the GPU whose ceilings it measures.";
-    SET = "--set" V3_3: "collects one set of metrics in a single run; `rocprof-compute profile --list-sets` names the sets";
-    MULTIPLEXING = "--iteration-multiplexing" V3_5: "counts different counters at each launch of a kernel, so that one run of the program is enough";
-    WORKLOAD = "--path" V2_0: "the workload folder to read";
-    LIST_STATS = "--list-stats" V2_0: "lists kernels and dispatches with their numbers";
-    DISPATCH = "--dispatch" V2_0: "number of the dispatch, from --list-stats";
+    SET = "--set" (3, 3): "collects one set of metrics in a single run; `rocprof-compute profile --list-sets` names the sets";
+    MULTIPLEXING = "--iteration-multiplexing" (3, 5): "counts different counters at each launch of a kernel, so that one run of the program is enough";
+    WORKLOAD = "--path" (2, 0): "the workload folder to read";
+    LIST_STATS = "--list-stats" (2, 0): "lists kernels and dispatches with their numbers";
+    DISPATCH = "--dispatch" (2, 0): "number of the dispatch, from --list-stats";
 }
 
 pub const ABOUT: About = About {
@@ -68,7 +62,7 @@ const WHAT_IT_IS: &str = "ROCm's tool for everything the hardware counts";
 fn version_in(rocm: ToolVersion) -> ToolVersion {
     let mut releases = RELEASES.iter().rev();
     let newest = releases.find(|(release, _)| *release <= rocm);
-    newest.map_or(V2_0, |(_, own)| *own)
+    newest.map_or(ToolVersion(2, 0), |(_, own)| *own)
 }
 
 fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine, LacksFlag> {
@@ -84,16 +78,16 @@ fn profile(request: &ProfileRequest, installed: &Installed) -> Result<CommandLin
     let mut line = LineBuilder::new(request, installed, &installed.program, WHAT_IT_IS);
     let does = "collects counters by running the program";
     line.part(vec!["profile".into()], does);
-    line.require(&NAME, [&request.name]);
-    line.require(&FOLDER, [&request.folder]);
+    line.require(&NAME, &[&request.name]);
+    line.require(&FOLDER, &[&request.folder]);
     line.require_if_known(&OVERWRITE, NO_VALUE);
     match request.task {
         ProfileTask::Roofline => {
             line.require(&ROOFLINE, NO_VALUE);
             line.require_if_known(&KERNEL_NAMES, NO_VALUE);
-            line.add_if_supported(&DEVICE, ["0"]);
+            line.add_if_supported(&DEVICE, &["0"]);
         }
-        ProfileTask::MetricSet => line.require(&SET, ["compute_thruput_util"]),
+        ProfileTask::MetricSet => line.require(&SET, &["compute_thruput_util"]),
         ProfileTask::Multiplexed => line.require(&MULTIPLEXING, NO_VALUE),
         _ => {}
     }
@@ -124,11 +118,11 @@ fn analyze(request: &ProfileRequest, installed: &Installed) -> Result<CommandLin
     let mut line = LineBuilder::new(request, &installed, &installed.program, WHAT_IT_IS);
     let does = "turns a workload folder into tables";
     line.part(vec!["analyze".into()], does);
-    line.require(&WORKLOAD, [&request.folder]);
+    line.require(&WORKLOAD, &[&request.folder]);
     match &request.task {
         ProfileTask::ListStats => line.require(&LIST_STATS, NO_VALUE),
         ProfileTask::Dispatch(number) => {
-            line.require(&DISPATCH, [number.to_string()]);
+            line.require(&DISPATCH, &[number.to_string()]);
             line.note("Dispatches are counted from 0 up to version 3.9 (ROCm 10.1) and from 1 since 3.10 (ROCm 10.2). The version that made the workload decides; --list-stats shows its numbers.");
         }
         _ => {}

@@ -9,18 +9,16 @@ use super::line::{CommandLine, LacksFlag, LineBuilder, NO_VALUE};
 use super::version::{ToolVersion, flags};
 use super::{About, ProfileRequest, ProfileTask};
 
-const V6_2: ToolVersion = ToolVersion(6, 2);
 /// Since this version the tool also writes a database.
-const V10_1: ToolVersion = ToolVersion(10, 1);
 
 flags! {
-    TRACE = "--trace" V6_2: "writes a timeline for ui.perfetto.dev";
-    PROFILE = "--profile" V6_2: "writes a call tree with the time in each function (wall_clock); since ROCm 10.1 only on request";
-    PROFILE_FORMAT = "--profile-format" V6_2: "forms of the call tree",
+    TRACE = "--trace" (6, 2): "writes a timeline for ui.perfetto.dev";
+    PROFILE = "--profile" (6, 2): "writes a call tree with the time in each function (wall_clock); since ROCm 10.1 only on request";
+    PROFILE_FORMAT = "--profile-format" (6, 2): "forms of the call tree",
         or "the tool chooses the forms of the call tree, and the tutor reads text and JSON.";
-    OUTPUT = "--output" V6_2: "folder for the output; a folder with date and time is made in it";
-    GENERATE = "-G" V6_2: "writes a file with every setting and its default";
-    ALL = "--all" V6_2: "includes descriptions of each setting",
+    OUTPUT = "--output" (6, 2): "folder for the output; a folder with date and time is made in it";
+    GENERATE = "-G" (6, 2): "writes a file with every setting and its default";
+    ALL = "--all" (6, 2): "includes descriptions of each setting",
         or "the file has no descriptions of the settings.";
 }
 
@@ -55,10 +53,10 @@ fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine,
     let mut line = LineBuilder::new(request, installed, &program, does);
     line.require(&TRACE, NO_VALUE);
     line.require(&PROFILE, NO_VALUE);
-    line.add_if_supported(&PROFILE_FORMAT, ["text", "json"]);
-    line.require(&OUTPUT, [&request.folder]);
+    line.add_if_supported(&PROFILE_FORMAT, &["text", "json"]);
+    line.require(&OUTPUT, &[&request.folder]);
     line.target();
-    if installed.is_at_least(V10_1) {
+    if installed.is_at_least(ToolVersion(10, 1)) {
         line.note("A database, rocpd.db, is written besides: since ROCm 10.1 it is the tool's usual output. --output-format would replace --trace and --profile and cannot be combined with them.");
     }
     line.note("Device metrics are sampled along with it; a trace of many steps grows to gigabytes, so keep them few.");
@@ -75,7 +73,7 @@ fn configuration(
     let does = "lists settings and counters";
     let mut line = LineBuilder::new(request, &installed, &program, does);
     let path = request.folder.join("rocprof-sys.cfg");
-    line.require(&GENERATE, [&path]);
+    line.require(&GENERATE, &[&path]);
     line.add_if_supported(&ALL, NO_VALUE);
     line.note(format!(
         "Edit the file, then say `export ROCPROFSYS_CONFIG_FILE={}` before a run.",

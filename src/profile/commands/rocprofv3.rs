@@ -8,49 +8,44 @@ use super::line::{CommandLine, LacksFlag, LineBuilder, NO_VALUE};
 use super::version::{ToolVersion, flags};
 use super::{About, ProfileRequest, ProfileTask};
 
-const V6_2: ToolVersion = ToolVersion(6, 2);
-const V6_3: ToolVersion = ToolVersion(6, 3);
-const V6_4: ToolVersion = ToolVersion(6, 4);
 const V7_0: ToolVersion = ToolVersion(7, 0);
-const V7_1: ToolVersion = ToolVersion(7, 1);
 /// Since this version several `--pmc` are several passes, and input files in plain text are deprecated.
 const V7_13: ToolVersion = ToolVersion(7, 13);
 /// Since this version the program can select what is counted. 7.13 crashed, and older versions counted everything.
-const V7_14: ToolVersion = ToolVersion(7, 14);
 
 flags! {
-    KERNEL_TRACE = "--kernel-trace" V6_2: "records every kernel the device runs, with start and end";
-    HIP_TRACE = "--hip-trace" V6_2: "records the program's calls into HIP";
-    MARKER_TRACE = "--marker-trace" V6_2: "records ranges the program marks itself (ROCTx)",
+    KERNEL_TRACE = "--kernel-trace" (6, 2): "records every kernel the device runs, with start and end";
+    HIP_TRACE = "--hip-trace" (6, 2): "records the program's calls into HIP";
+    MARKER_TRACE = "--marker-trace" (6, 2): "records ranges the program marks itself (ROCTx)",
         or "the program's own ranges are not recorded.";
-    MEMORY_COPY_TRACE = "--memory-copy-trace" V6_2: "records copies between host and device";
-    RUNTIME_TRACE = "--runtime-trace" V6_3: "records HIP calls, kernels, copies, allocations and the program's own markers";
-    STATS = "--stats" V6_2: "adds a summary: calls, total, mean, least and most per kernel",
+    MEMORY_COPY_TRACE = "--memory-copy-trace" (6, 2): "records copies between host and device";
+    RUNTIME_TRACE = "--runtime-trace" (6, 3): "records HIP calls, kernels, copies, allocations and the program's own markers";
+    STATS = "--stats" (6, 2): "adds a summary: calls, total, mean, least and most per kernel",
         or "the tool writes no sums, and the tutor adds up the trace.";
-    TRUNCATE = "--truncate-kernels" V6_2: "shortens kernel names to the function's; instances of one template then share a name",
+    TRUNCATE = "--truncate-kernels" (6, 2): "shortens kernel names to the function's; instances of one template then share a name",
         or "kernels are listed with their whole names.";
-    PMC = "--pmc" V6_3: "hardware counters to read at every kernel, as many as fit one run of the program";
-    INPUT = "-i" V6_2: "reads counters and options from a file, one run of the program for each set";
-    SELECTED_REGIONS = "--selected-regions" V7_0:
+    PMC = "--pmc" (6, 3): "hardware counters to read at every kernel, as many as fit one run of the program";
+    INPUT = "-i" (6, 2): "reads counters and options from a file, one run of the program for each set";
+    SELECTED_REGIONS = "--selected-regions" (7, 0):
         "records only what the program selects (ROCTx): here its counted steps, without warm-up, tuning and comparing repeats",
         or "it came with ROCm 7.0. Warm-up, tuning and the comparison of repeats are in these figures, so there are more calls than in the counted steps.";
-    KERNEL_RENAME = "--kernel-rename" V6_3: "names each kernel after the range of the program that launched it: a phase of the step, a part of the model";
-    THREAD_TRACE = "--att" V7_0: "follows the instructions of a few wavefronts, one by one";
-    THREAD_TRACE_UNIT = "--att-target-cu" V7_0: "the compute unit whose wavefronts are followed";
-    SAMPLING = "--pc-sampling-beta-enabled" V6_4: "agrees to sampling, which AMD calls a beta";
-    SAMPLING_METHOD = "--pc-sampling-method" V6_4: "how samples are taken; `stochastic`, by the hardware, needs an MI300 or later and ROCm 7.0";
-    SAMPLING_UNIT = "--pc-sampling-unit" V6_4: "what the interval counts";
-    SAMPLING_INTERVAL = "--pc-sampling-interval" V6_4: "how far apart the samples are";
-    SUMMARY = "summary" V7_1: "adds up calls and times";
-    QUERY = "query" V7_1: "asks the database in SQL; `top_kernels`, `kernels` and `regions` are views of it";
-    DATABASE = "--input" V7_1: "the database that rocprofv3 wrote";
-    SQL = "--query" V7_1: "the question";
-    ATTACH = "--attach" V7_1: "the running process to follow, by its number";
-    ATTACH_DURATION = "--attach-duration-msec" V7_1: "how long it is followed";
-    OUTPUT_FORMAT = "--output-format" V6_2:
+    KERNEL_RENAME = "--kernel-rename" (6, 3): "names each kernel after the range of the program that launched it: a phase of the step, a part of the model";
+    THREAD_TRACE = "--att" (7, 0): "follows the instructions of a few wavefronts, one by one";
+    THREAD_TRACE_UNIT = "--att-target-cu" (7, 0): "the compute unit whose wavefronts are followed";
+    SAMPLING = "--pc-sampling-beta-enabled" (6, 4): "agrees to sampling, which AMD calls a beta";
+    SAMPLING_METHOD = "--pc-sampling-method" (6, 4): "how samples are taken; `stochastic`, by the hardware, needs an MI300 or later and ROCm 7.0";
+    SAMPLING_UNIT = "--pc-sampling-unit" (6, 4): "what the interval counts";
+    SAMPLING_INTERVAL = "--pc-sampling-interval" (6, 4): "how far apart the samples are";
+    SUMMARY = "summary" (7, 1): "adds up calls and times";
+    QUERY = "query" (7, 1): "asks the database in SQL; `top_kernels`, `kernels` and `regions` are views of it";
+    DATABASE = "--input" (7, 1): "the database that rocprofv3 wrote";
+    SQL = "--query" (7, 1): "the question";
+    ATTACH = "--attach" (7, 1): "the running process to follow, by its number";
+    ATTACH_DURATION = "--attach-duration-msec" (7, 1): "how long it is followed";
+    OUTPUT_FORMAT = "--output-format" (6, 2):
         "forms of the output; always given, because the default changed from CSV to a database (rocpd) with ROCm 7.0";
-    DIRECTORY = "-d" V6_2: "folder for the output";
-    NAME = "-o" V6_2: "name the output files begin with; %pid% keeps several processes from writing over each other";
+    DIRECTORY = "-d" (6, 2): "folder for the output";
+    NAME = "-o" (6, 2): "name the output files begin with; %pid% keeps several processes from writing over each other";
 }
 
 pub const ABOUT: About = About {
@@ -78,9 +73,9 @@ fn version_by_help(offers: &dyn Fn(&str) -> bool) -> Option<ToolVersion> {
     } else if offers("--collection-period") || offers("--list-avail") {
         ToolVersion(6, 4)
     } else if offers("--pmc") {
-        V6_3
+        ToolVersion(6, 3)
     } else {
-        V6_2
+        ToolVersion(6, 2)
     })
 }
 
@@ -98,13 +93,13 @@ fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine,
         }
         ProfileTask::Counters(counters) => {
             count(&mut line, request, installed, counters);
-            match installed.is_at_least(V7_14) {
+            match installed.is_at_least(ToolVersion(7, 14)) {
                 true => line.add_if_supported(&SELECTED_REGIONS, NO_VALUE),
                 false => line.note(EVERYTHING_COUNTED),
             }
         }
         ProfileTask::InputFile(path) => {
-            line.require(&INPUT, [path]);
+            line.require(&INPUT, &[path]);
             if form == OutputForm::Database {
                 line.note("The database has no samples and no thread trace. If the file asks for these, change `rocpd` to `csv`.");
             }
@@ -124,12 +119,12 @@ fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine,
         ProfileTask::PcSampling => sample(&mut line, request, installed),
         ProfileTask::ThreadTrace => {
             line.require(&THREAD_TRACE, NO_VALUE);
-            line.require(&THREAD_TRACE_UNIT, ["1"]);
+            line.require(&THREAD_TRACE_UNIT, &["1"]);
             line.note("The first launch of each kernel is followed; --kernel-include-regex NAME follows one kernel only. It needs AMD's library rocprof-trace-decoder, whose folder --att-library-path names. Open the folders it writes, ui_output_…, in ROCprof Compute Viewer.");
         }
         ProfileTask::Attach(process) => {
-            line.require(&ATTACH, [process.to_string()]);
-            line.require(&ATTACH_DURATION, ["10000"]);
+            line.require(&ATTACH, &[process.to_string()]);
+            line.require(&ATTACH_DURATION, &["10000"]);
             line.require(&KERNEL_TRACE, NO_VALUE);
             form.add_sums(&mut line);
         }
@@ -146,13 +141,13 @@ fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine,
         ProfileTask::ThreadTrace => Some("json"),
         _ => None,
     };
-    let forms = [form.word()].into_iter().chain(for_a_viewer);
-    line.require(&OUTPUT_FORMAT, forms);
+    let forms: Vec<&str> = [form.word()].into_iter().chain(for_a_viewer).collect();
+    line.require(&OUTPUT_FORMAT, &forms);
     if form == OutputForm::Database {
         line.note(IN_THE_DATABASE);
     }
-    line.require(&DIRECTORY, [&request.folder]);
-    line.require(&NAME, [&format!("{}_%pid%", request.name)]);
+    line.require(&DIRECTORY, &[&request.folder]);
+    line.require(&NAME, &[format!("{}_%pid%", request.name)]);
     // The process already runs, so there is no program to start.
     if !matches!(request.task, ProfileTask::Attach(_)) {
         line.target();
@@ -211,12 +206,12 @@ fn database(
     match &request.task {
         ProfileTask::Query(_, question) => {
             line.require(&QUERY, NO_VALUE);
-            line.require(&DATABASE, [path]);
-            line.require(&SQL, [question]);
+            line.require(&DATABASE, &[path]);
+            line.require(&SQL, &[question]);
         }
         _ => {
             line.require(&SUMMARY, NO_VALUE);
-            line.require(&DATABASE, [path]);
+            line.require(&DATABASE, &[path]);
         }
     }
     line.note(
@@ -248,9 +243,9 @@ fn sample(line: &mut LineBuilder<'_>, request: &ProfileRequest, installed: &Inst
         false => ("host_trap", "time", "512"),
     };
     line.require(&SAMPLING, NO_VALUE);
-    line.require(&SAMPLING_METHOD, [method]);
-    line.require(&SAMPLING_UNIT, [unit]);
-    line.require(&SAMPLING_INTERVAL, [interval]);
+    line.require(&SAMPLING_METHOD, &[method]);
+    line.require(&SAMPLING_UNIT, &[unit]);
+    line.require(&SAMPLING_INTERVAL, &[interval]);
     line.note("`rocprofv3 -L` lists the methods and intervals that your GPU takes. Build what you sample with line numbers to see sources next to the instructions.");
 }
 
@@ -279,7 +274,7 @@ fn count(
         let sets = passes.iter();
         let sets = sets.map(|pass| format!("pmc: {}\n", pass.join(" ")));
         line.file(path.clone(), sets.collect());
-        line.require(&INPUT, [path]);
+        line.require(&INPUT, &[path]);
     }
     if passes.len() > 1 {
         line.note(format!(

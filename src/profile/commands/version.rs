@@ -35,19 +35,6 @@ pub struct Spelling {
 }
 
 impl Spelling {
-    pub const fn new(word: &'static str, present_since: ToolVersion) -> Self {
-        Spelling {
-            word,
-            present_since,
-            removed_in: None,
-        }
-    }
-
-    pub const fn removed_in(mut self, version: ToolVersion) -> Self {
-        self.removed_in = Some(version);
-        self
-    }
-
     pub fn is_in(&self, version: ToolVersion) -> bool {
         version >= self.present_since && self.removed_in.is_none_or(|until| version < until)
     }
@@ -92,10 +79,16 @@ impl ToolFlag {
 /// Defines flags. Each has a constant, its spellings with the first version and the version that ends it (the newest
 /// spelling first), an explanation, and how the output differs without it.
 macro_rules! flags {
-    ($($(#[$about:meta])* $name:ident = $($word:literal $present_since:ident $(until $until:ident)?),+: $does:literal $(, or $without:literal)?;)+) => {
+    (@) => { None };
+    (@ $until:tt) => { Some($crate::commands::version::ToolVersion $until) };
+    ($($(#[$about:meta])* $name:ident = $($word:literal $since:tt $(until $until:tt)?),+: $does:literal $(, or $without:literal)?;)+) => {
         $($(#[$about])* const $name: $crate::commands::version::ToolFlag =
             $crate::commands::version::ToolFlag {
-                spellings: &[$($crate::commands::version::Spelling::new($word, $present_since)$(.removed_in($until))?),+],
+                spellings: &[$($crate::commands::version::Spelling {
+                    word: $word,
+                    present_since: $crate::commands::version::ToolVersion $since,
+                    removed_in: $crate::commands::version::flags!(@ $($until)?),
+                }),+],
                 explanation: $does,
                 without: concat!($($without)?),
             };)+
@@ -122,14 +115,7 @@ mod tests {
 
     #[test]
     fn a_flag_is_written_as_its_version_writes_it() {
-        const FLAG: ToolFlag = ToolFlag {
-            spellings: &[
-                Spelling::new("--roofline", ToolVersion(3, 10)),
-                Spelling::new("--roof-only", ToolVersion(2, 0)).removed_in(ToolVersion(3, 10)),
-            ],
-            explanation: "",
-            without: "",
-        };
+        flags! { FLAG = "--roofline" (3, 10), "--roof-only" (2, 0) until (3, 10): ""; }
         let written =
             [(1, 9), (2, 0), (3, 9), (3, 10)].map(|(a, b)| FLAG.spelling_in(ToolVersion(a, b)));
         let old = Some("--roof-only");

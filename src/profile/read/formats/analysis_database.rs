@@ -1,8 +1,8 @@
 //! Reads the database that `rocprof-compute analyze --output-format db` writes.
 
+use super::ProfileFormat;
 use super::analysis_tables::{MetricIndex, Workloads, kernel, samples};
 use super::instructions::InstructionCounts;
-use super::ProfileFormat;
 use crate::read::database::Database;
 use crate::read::{FileImport, RowCount};
 

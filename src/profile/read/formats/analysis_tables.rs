@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::instructions::{InstructionCounts, InstructionPlace};
 use super::ProfileFormat;
+use super::instructions::{InstructionCounts, InstructionPlace};
 use crate::model::{ProcessId, Profile, ProfilerMetric, StatisticKind};
 use crate::name;
 use crate::read::fields::{Field, FieldSource};

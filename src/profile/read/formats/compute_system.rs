@@ -38,7 +38,9 @@ fn agent(profile: &Profile) -> Option<Agent> {
     Some(Agent {
         gpu: true,
         name: profile.system.get("gpu_arch")?.clone(),
-        compute_units: units.filter(|units| *units >= 1.0).map(|units| units as u64),
+        compute_units: units
+            .filter(|units| *units >= 1.0)
+            .map(|units| units as u64),
         ..Agent::default()
     })
 }

@@ -59,11 +59,8 @@ pub static FORMATS: &[ProfileFormat] = &[
 ];
 
 /// Formats with all of a run. Its other files need not be read.
-pub static WHOLE_RUNS: &[ProfileFormat] = &[
-    rocpd::FORMAT,
-    first_rocprof::FORMAT,
-    rocprofv3_json::FORMAT,
-];
+pub static WHOLE_RUNS: &[ProfileFormat] =
+    &[rocpd::FORMAT, first_rocprof::FORMAT, rocprofv3_json::FORMAT];
 
 /// Launches with their counters, which rocprof-compute stores in several forms.
 pub static COUNTERS: &[ProfileFormat] = &[rocprofv3_tables::COUNTERS, launches::FORMAT];

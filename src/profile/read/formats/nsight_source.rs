@@ -2,8 +2,8 @@
 //!
 //! Each kernel has a line with its name, a header, and one row an instruction.
 
-use super::instructions::{InstructionCounts, InstructionPlace};
 use super::ProfileFormat;
+use super::instructions::{InstructionCounts, InstructionPlace};
 use crate::name;
 use crate::read::table::CsvTable;
 use crate::read::{FileImport, ReadRefusal, RowCount};

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::statistics::kind_from_name;
 use super::ProfileFormat;
+use super::statistics::kind_from_name;
 use crate::model::{ProcessId, Profile, ProfilerStatistic, StatisticKind};
 use crate::read::table::shown;
 use crate::read::text_table::cells;

@@ -1,8 +1,8 @@
 //! Reads rocprofv3's `stats_ui_output_agent_N_dispatch_N.csv` of a thread trace: cycles of the traced waves, counted by
 //! instruction and source line.
 
-use super::instructions::{InstructionCounts, InstructionPlace};
 use super::ProfileFormat;
+use super::instructions::{InstructionCounts, InstructionPlace};
 use crate::name;
 use crate::read::fields::{Field, FieldSource};
 use crate::read::{FileImport, RowCount};
