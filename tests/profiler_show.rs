@@ -330,7 +330,7 @@ fn busy_and_idle_time_of_a_device() {
     };
     assert_eq!((device.busy_ns, device.span.duration()), (96_160, 144_400));
     assert_eq!(device.gaps.len(), 4);
-    assert_eq!(device.gaps[0].time.duration(), 34_960);
+    assert_eq!(device.gaps[0].duration(), 34_960);
     assert!(close(
         device.idle_share().unwrap(),
         1.0 - 96_160.0 / 144_400.0
@@ -343,7 +343,7 @@ fn busy_and_idle_time_of_a_device() {
         (18_466_544, 22_008_551)
     );
     assert_eq!(
-        (device.gaps.len(), device.gaps[0].time.duration()),
+        (device.gaps.len(), device.gaps[0].duration()),
         (70, 607_367)
     );
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::model::Profile;
+use crate::model::{Profile, TimeSpan};
 use crate::show::comparison::ProfileComparison;
 use crate::show::counters::counters;
 use crate::show::derived::{DERIVED, counter_unit};
@@ -102,7 +102,7 @@ fn devices(profile: &Profile) -> Vec<Value> {
             "busy_ns": activity.busy_ns,
             "idle_share": activity.idle_share(),
             "gaps": activity.gaps.len(),
-            "longest_gap_ns": activity.gaps.first().map(|gap| gap.time.duration()),
+            "longest_gap_ns": activity.gaps.first().map(TimeSpan::duration),
         })
     })
 }

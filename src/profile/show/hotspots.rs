@@ -46,8 +46,6 @@ pub struct Hotspot {
     pub max_ns: Option<f64>,
     /// Share of the time of all kernels of the run. Kernels that overlap count twice.
     pub percent: Percentage,
-    /// Number of launch shapes in this line. 0 if the file has only a summary.
-    pub variants: usize,
 }
 
 impl Hotspot {
@@ -147,7 +145,6 @@ fn sums(profile: &Profile, group: GroupBy) -> Hotspots {
     for ((id, run), sums) in by_variant {
         let line = lines.line(profile.kernel_name(id), Some(*profile.variant(id)), run);
         line.add(sums.calls, sums.total_ns, sums.min_ns, sums.max_ns);
-        line.variants += 1;
     }
     let mut found = Hotspots {
         from_summary: !profile.is_timed() && profile.summary(kind).next().is_some(),

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::intervals::Intervals;
 use super::launch_calls::{LaunchCalls, NOT_PAIRED};
 use crate::model::{NameId, ProcessId, Profile, TimeSpan};
 use crate::name;
@@ -78,37 +79,6 @@ struct Work {
     time: TimeSpan,
     name: NameId,
     call: Option<TimeSpan>,
-}
-
-/// Times that do not overlap, in order.
-#[derive(Clone, Default)]
-struct Intervals(Vec<TimeSpan>);
-
-impl Intervals {
-    fn new(mut times: Vec<TimeSpan>) -> Self {
-        times.sort_by_key(|time| (time.start, time.end));
-        let mut merged: Vec<TimeSpan> = Vec::new();
-        for time in times {
-            match merged.last_mut() {
-                Some(last) if time.start <= last.end => last.end = last.end.max(time.end),
-                _ => merged.push(time),
-            }
-        }
-        Self(merged)
-    }
-
-    fn union(&self, other: &Self) -> Self {
-        Self::new([self.0.as_slice(), &other.0].concat())
-    }
-
-    /// Nanoseconds of `start` to `end` that lie within.
-    fn overlap(&self, start: i64, end: i64) -> i64 {
-        let first = self.0.partition_point(|time| time.end <= start);
-        let inside = self.0[first..].iter().take_while(|time| time.start < end);
-        inside
-            .map(|time| time.end.min(end) - time.start.max(start))
-            .sum()
-    }
 }
 
 /// What ran on a device beside a queue.

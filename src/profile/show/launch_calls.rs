@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::launches::{GRAPH_LAUNCH, is_marker, launches_a_kernel};
+use super::launches::{GRAPH_LAUNCH, is_marker, launches_a_kernel, launching_calls};
 use super::report::api_calls;
 use crate::model::{ApiCall, Dispatch, ProcessId, Profile, StatisticKind, TimeSpan};
 use tinyllama_base::units::plural;
@@ -63,16 +63,10 @@ impl<'a> LaunchCalls<'a> {
 
     /// Returns whether no launch can be paired, though calls that launch kernels are in the profile.
     pub fn pairs_nothing(&self) -> bool {
-        let launching = |call: &ApiCall| {
-            !is_marker(self.profile, call) && launches_a_kernel(self.profile.name(call.function))
-        };
+        let mut launches = self.profile.dispatches.iter();
         self.profile.is_timed()
-            && self.profile.calls.iter().any(launching)
-            && !self
-                .profile
-                .dispatches
-                .iter()
-                .any(|launch| self.call_of(launch).is_some())
+            && launching_calls(self.profile).next().is_some()
+            && !launches.any(|launch| self.call_of(launch).is_some())
     }
 }
 
@@ -152,12 +146,8 @@ fn without_kernel(profile: &Profile) -> Option<u64> {
         launches.partition(|launch| calls.call_of(launch).is_some());
     let number = |launch: &Dispatch| (profile.lane(launch.lane).process, launch.correlation);
     let paired: HashSet<(ProcessId, Option<u64>)> = paired.into_iter().map(number).collect();
-    let launching = profile
-        .calls
-        .iter()
-        .filter(|call| !is_marker(profile, call) && launches_a_kernel(profile.name(call.function)));
     let number = |call: &ApiCall| (profile.lane(call.lane).process, call.correlation);
-    let without = launching.filter(|call| !paired.contains(&number(call)));
+    let without = launching_calls(profile).filter(|call| !paired.contains(&number(call)));
     let without = without.count().saturating_sub(alone.len());
     (!paired.is_empty()).then_some(without as u64)
 }

@@ -77,6 +77,14 @@ pub fn is_marker(profile: &Profile, call: &ApiCall) -> bool {
     is_marker_domain(profile.name(call.domain))
 }
 
+/// Calls of the host that launch a kernel.
+pub(super) fn launching_calls(profile: &Profile) -> impl Iterator<Item = &ApiCall> {
+    let calls = profile.calls.iter();
+    calls.filter(move |call| {
+        !is_marker(profile, call) && launches_a_kernel(profile.name(call.function))
+    })
+}
+
 /// Returns whether a profile has times of launches, or the calls that made them.
 pub fn is_reported(profile: &Profile) -> bool {
     let mut calls = profile.calls.iter();
@@ -87,11 +95,7 @@ pub fn launch_overhead(profile: &Profile) -> LaunchOverhead {
     let (gaps, overlapping, span) = gaps_in_queues(profile);
     let gaps = Durations::from_nanoseconds(gaps);
     let gap_share = gaps.filter(|_| span > 0.0).map(|gaps| gaps.total_ns / span);
-    let launching = profile
-        .calls
-        .iter()
-        .filter(|call| !is_marker(profile, call) && launches_a_kernel(profile.name(call.function)));
-    let durations = launching.map(|call| call.time.duration() as i64);
+    let durations = launching_calls(profile).map(|call| call.time.duration() as i64);
     let calls = LaunchCalls::new(profile);
     LaunchOverhead {
         launches: profile.dispatches.len() as u64,

@@ -6,6 +6,7 @@ pub mod counters;
 pub mod derived;
 pub mod hotspots;
 pub mod idle;
+mod intervals;
 pub mod launch_calls;
 pub mod launches;
 pub mod memory_chart;

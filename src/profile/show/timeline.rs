@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{NameId, ProcessId, Profile, TimeSpan, TraceLane};
+use super::intervals::Intervals;
+use crate::model::{NameId, ProcessId, Profile, TimeSpan};
 use tinyllama_base::table::{TableColumns, TextTable};
 use tinyllama_base::units::{Share, or_not_reported, percent, time};
 
@@ -26,46 +27,28 @@ pub enum TimelineRow {
 /// Builds rows of bars, each sorted by start.
 pub fn rows(profile: &Profile) -> BTreeMap<TimelineRow, Vec<TimelineSpan>> {
     let mut rows: BTreeMap<TimelineRow, Vec<TimelineSpan>> = BTreeMap::new();
-    for (lane, span) in kernels(profile) {
+    let mut add = |row, name, time| {
+        let spans = rows.entry(row).or_default();
+        spans.push(TimelineSpan { name, time });
+    };
+    for (launch, time) in profile.timed() {
+        let lane = profile.lane(launch.lane);
         let row = TimelineRow::Kernels(lane.process, lane.agent, lane.queue);
-        rows.entry(row).or_default().push(span);
+        add(row, profile.variant(launch.variant).kernel, time);
     }
     for copy in &profile.copies {
-        let (name, time) = (copy.direction, copy.time);
         let row = TimelineRow::Copies(profile.lane(copy.lane).process);
-        rows.entry(row)
-            .or_default()
-            .push(TimelineSpan { name, time });
+        add(row, copy.direction, copy.time);
     }
     for call in &profile.calls {
         let lane = profile.lane(call.lane);
-        let (name, time) = (call.function, call.time);
         let row = TimelineRow::Calls(lane.process, lane.thread);
-        rows.entry(row)
-            .or_default()
-            .push(TimelineSpan { name, time });
+        add(row, call.function, call.time);
     }
     for spans in rows.values_mut() {
         spans.sort_by_key(|span| (span.time.start, span.time.end));
     }
     rows
-}
-
-/// Returns the lane and the bar of each timed launch.
-fn kernels(profile: &Profile) -> impl Iterator<Item = (&TraceLane, TimelineSpan)> {
-    profile.timed().map(|(launch, time)| {
-        let name = profile.variant(launch.variant).kernel;
-        (profile.lane(launch.lane), TimelineSpan { name, time })
-    })
-}
-
-/// A time in which nothing ran on a device.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Gap {
-    pub time: TimeSpan,
-    /// Names of the work before and after.
-    pub before: NameId,
-    pub after: NameId,
 }
 
 /// How busy a device was from its first kernel or copy to its last.
@@ -76,8 +59,8 @@ pub struct Activity {
     pub span: TimeSpan,
     /// Nanoseconds in which at least one kernel or copy ran.
     pub busy_ns: u64,
-    /// Longest first.
-    pub gaps: Vec<Gap>,
+    /// Times in which nothing ran, the longest first.
+    pub gaps: Vec<TimeSpan>,
 }
 
 impl Activity {
@@ -90,82 +73,41 @@ impl Activity {
 
 /// Activity of each device and process with timed kernels.
 pub fn activity(profile: &Profile) -> Vec<Activity> {
-    let mut work: BTreeMap<(ProcessId, Option<u64>), Vec<TimelineSpan>> = BTreeMap::new();
-    for (lane, span) in kernels(profile) {
+    let mut work: BTreeMap<(ProcessId, Option<u64>), Vec<TimeSpan>> = BTreeMap::new();
+    for (launch, time) in profile.timed() {
+        let lane = profile.lane(launch.lane);
         let device = work.entry((lane.process, lane.agent)).or_default();
-        device.push(span);
+        device.push(time);
     }
     for copy in &profile.copies {
         let process = profile.lane(copy.lane).process;
-        let (name, time) = (copy.direction, copy.time);
         for agent in [copy.source, copy.destination] {
             // A copy keeps the devices at both ends busy. Processors have no kernels and therefore no entry.
             if let Some(device) = work.get_mut(&(process, agent)) {
-                device.push(TimelineSpan { name, time });
+                device.push(copy.time);
             }
         }
     }
-    work.into_iter()
-        .filter_map(|((process, agent), spans)| activity_of(process, agent, spans))
-        .collect()
+    let devices = work.into_iter().filter_map(|((process, agent), times)| {
+        let busy = Intervals::new(times);
+        let mut gaps = busy.gaps();
+        gaps.sort_by_key(|gap| std::cmp::Reverse(gap.duration()));
+        Some(Activity {
+            process,
+            agent,
+            span: busy.span()?,
+            busy_ns: busy.length(),
+            gaps,
+        })
+    });
+    devices.collect()
 }
 
 /// Nanoseconds in which at least one device had work. Times of several hosts are taken as of one clock.
 pub fn any_busy(profile: &Profile) -> u64 {
     let copies = profile.copies.iter().map(|copy| copy.time);
     let times = profile.timed().map(|(_, time)| time).chain(copies);
-    let mut times: Vec<TimeSpan> = times.collect();
-    times.sort_by_key(|time| (time.start, time.end));
-    let (mut busy_ns, mut end) = (0, i64::MIN);
-    for time in times {
-        busy_ns += time
-            .end
-            .saturating_sub(time.start.max(end))
-            .max(0)
-            .unsigned_abs();
-        end = end.max(time.end);
-    }
-    busy_ns
-}
-
-fn activity_of(
-    process: ProcessId,
-    agent: Option<u64>,
-    mut spans: Vec<TimelineSpan>,
-) -> Option<Activity> {
-    spans.sort_by_key(|span| (span.time.start, span.time.end));
-    let first = *spans.first()?;
-    // The bar that ends last so far. A short kernel may run inside a long one.
-    let mut last = first;
-    let mut busy_ns = first.time.duration();
-    let mut gaps = Vec::new();
-    for span in &spans[1..] {
-        if span.time.start > last.time.end {
-            gaps.push(Gap {
-                time: TimeSpan {
-                    start: last.time.end,
-                    end: span.time.start,
-                },
-                before: last.name,
-                after: span.name,
-            });
-        }
-        if span.time.end > last.time.end {
-            busy_ns += span.time.end.abs_diff(span.time.start.max(last.time.end));
-            last = *span;
-        }
-    }
-    gaps.sort_by_key(|gap| std::cmp::Reverse(gap.time.duration()));
-    Some(Activity {
-        process,
-        agent,
-        span: TimeSpan {
-            start: first.time.start,
-            end: last.time.end,
-        },
-        busy_ns,
-        gaps,
-    })
+    Intervals::new(times.collect()).length()
 }
 
 /// Builds a table of the devices' idle share.
