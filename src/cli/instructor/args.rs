@@ -37,11 +37,7 @@ pub struct InstructorArgs {
 #[derive(Debug, Subcommand)]
 pub enum InstructorCommand {
     /// List everyone with position, time, attempts, hints and signs of being stuck
-    List {
-        /// Print the list again after every change
-        #[arg(long)]
-        watch: bool,
-    },
+    List,
     /// Rank every learner's best correct run of the contest, fastest first
     Ladder,
     /// Repeat every learner's best run of the contest on one machine or cluster

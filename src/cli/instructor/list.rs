@@ -1,9 +1,5 @@
 //! Prints the class as lines, once or after every change.
 
-use std::io::Write;
-use std::thread::sleep;
-use std::time::Duration;
-
 use anyhow::Result;
 use serde_json::json;
 
@@ -12,9 +8,7 @@ use crate::cli::Exit;
 use crate::cli::analysis::AnalysisPage;
 use crate::cli::print_result::print_page;
 use tinyllama_base::table::{TableColumns, TextTable, shortened, shortened_apart};
-use tinyllama_base::terminal::Stdout;
 use tinyllama_base::units::number_or_not;
-use tinyllama_base::untrusted::json_line;
 use tinyllama_base::untrusted::plain;
 use tinyllama_session::class_file;
 use tinyllama_tutor_core::instructor::class::PERMISSIONS;
@@ -24,39 +18,10 @@ use tinyllama_tutor_core::instructor::view::{LearnerView, views};
 /// Columns of a name in a narrow terminal.
 const LONGEST_NAME: usize = 20;
 
-/// Interval between the checks of `--watch`.
-const INTERVAL: Duration = Duration::from_secs(2);
-
 impl Instructor<'_> {
     pub fn list(&mut self) -> Result<Exit> {
         let views = views(&mut self.class, &self.course)?;
         self.print_views(&views)
-    }
-
-    pub fn watch(&mut self) -> Result<Exit> {
-        let mut shown = Vec::new();
-        loop {
-            let now = views(&mut self.class, &self.course)?;
-            let figures = |views: &[LearnerView]| -> Vec<LearnerView> {
-                // The idle minutes change all the time without any news, so they do not count as a change.
-                let still = |view: &LearnerView| LearnerView {
-                    idle_minutes: None,
-                    ..view.clone()
-                };
-                views.iter().map(still).collect()
-            };
-            if figures(&now) != figures(&shown) {
-                if self.args.json {
-                    let document = json!({ "learners": now });
-                    writeln!(Stdout, "{}", json_line(&document)?)?;
-                } else {
-                    self.print_views(&now)?;
-                    writeln!(Stdout)?;
-                }
-                shown = now;
-            }
-            sleep(INTERVAL);
-        }
     }
 
     pub fn ladder(&mut self) -> Result<Exit> {

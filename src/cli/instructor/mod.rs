@@ -83,8 +83,7 @@ impl Instructor<'_> {
             return self.dashboard();
         };
         match command {
-            InstructorCommand::List { watch: false } => self.list(),
-            InstructorCommand::List { watch: true } => self.watch(),
+            InstructorCommand::List => self.list(),
             InstructorCommand::Ladder => self.ladder(),
             InstructorCommand::Run(args) => self.run_again(args),
             InstructorCommand::Show { learner } => self.show(learner),
