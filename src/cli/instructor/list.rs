@@ -1,4 +1,4 @@
-//! Prints the class as lines, once or after every change.
+//! Prints the class as lines.
 
 use anyhow::Result;
 use serde_json::json;
@@ -19,11 +19,6 @@ use tinyllama_tutor_core::instructor::view::{LearnerView, views};
 const LONGEST_NAME: usize = 20;
 
 impl Instructor<'_> {
-    pub fn list(&mut self) -> Result<Exit> {
-        let views = views(&mut self.class, &self.course)?;
-        self.print_views(&views)
-    }
-
     pub fn ladder(&mut self) -> Result<Exit> {
         let rungs = ladder(&mut self.class, &self.course)?;
         let mut page = AnalysisPage::default();
@@ -44,15 +39,16 @@ impl Instructor<'_> {
         print_page(self.args.json, &json!({ "ladder": rungs }), &page)
     }
 
-    fn print_views(&self, views: &[LearnerView]) -> Result<Exit> {
+    pub fn list(&mut self) -> Result<Exit> {
+        let views = views(&mut self.class, &self.course)?;
         let pin = class_file::read(&self.class.folder)?.and_then(|pin| pin.lesson);
         let mut page = AnalysisPage::default();
         if let Some(lesson) = &pin {
             page.line(format_args!("The class is pinned to {}.", plain(lesson)));
         }
-        match views {
+        match &views[..] {
             [] => page.line("No learner has started yet."),
-            _ => page.line(tables(views, page.widest()).trim()),
+            _ => page.line(tables(&views, page.widest()).trim()),
         }
         if views.iter().any(|view| view.problem.is_some()) {
             page.line(format_args!("\n{PERMISSIONS}"));
