@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::MeasuredRun;
-use super::gpus;
+use super::{MeasuredRun, gpus};
 use tinyllama_contract::model::ModelConfig;
 use tinyllama_contract::targets::v4;
 

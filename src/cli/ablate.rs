@@ -10,10 +10,9 @@ use super::analysis::{
 use tinyllama_analysis::ablation::{Ablation, States, SwitchEffect, analyse};
 use tinyllama_analysis::comparison::total_series;
 use tinyllama_analysis::{RunFailure, RunVariant};
-use tinyllama_base::errln;
 use tinyllama_base::statistics::{Finding, Series};
 use tinyllama_base::table::TableColumns;
-use tinyllama_base::{Share, percent, signed_percent, times, whole_percent};
+use tinyllama_base::{Share, errln, percent, signed_percent, times, whole_percent};
 use tinyllama_contract::flags::{RunSpec, UsageError};
 
 /// With more switches there would be more than 64 combinations.

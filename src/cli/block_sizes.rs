@@ -8,8 +8,7 @@ use tinyllama_kernels::tunables;
 
 use tinyllama_analysis::tuning::{TakenOver, Tuned};
 use tinyllama_contract::event::Hello;
-use tinyllama_contract::flags::BlockSize;
-use tinyllama_contract::flags::UsageError;
+use tinyllama_contract::flags::{BlockSize, UsageError};
 use tinyllama_engine::targets::Target;
 use tinyllama_engine::train::TrainingOptions;
 use tinyllama_runs::folder;

@@ -15,11 +15,8 @@ use flate2::write::GzEncoder;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Exit;
-use tinyllama_base::ScratchFolder;
-use tinyllama_base::die_with_parent;
-use tinyllama_base::duration;
-use tinyllama_base::errln;
 use tinyllama_base::terminal::Stdout;
+use tinyllama_base::{ScratchFolder, die_with_parent, duration, errln};
 use tinyllama_contract::flags::UsageError;
 use tinyllama_runs::signal_group;
 

@@ -7,8 +7,7 @@ use clap::Args;
 
 use super::{Exit, kernel_inputs};
 use tinyllama_lesson::CourseSource;
-use tinyllama_runs::Launcher;
-use tinyllama_runs::recording;
+use tinyllama_runs::{Launcher, recording};
 use tinyllama_session::{SessionLocation, class_rights};
 use tinyllama_tutor_core::{TutorError, TutorOptions};
 use tinyllama_ui::{plain, tui};

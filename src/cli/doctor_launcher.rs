@@ -11,10 +11,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::analysis::AnalysisPage;
-use tinyllama_base::die_with_parent;
-use tinyllama_base::errln;
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::untrusted::plain;
+use tinyllama_base::{die_with_parent, errln};
 use tinyllama_contract::event::Body;
 use tinyllama_engine::device::finding::DeviceFinding;
 use tinyllama_runs::{Launcher, Line, NotStarted, read_line};

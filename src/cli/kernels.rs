@@ -18,8 +18,7 @@ use super::print_result::{print_json, print_page, print_prose};
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::{Share, percent};
 use tinyllama_contract::ElementType;
-use tinyllama_contract::flags::Dtype;
-use tinyllama_contract::flags::UsageError;
+use tinyllama_contract::flags::{Dtype, UsageError};
 use tinyllama_contract::targets::v4;
 use tinyllama_engine::device::{
     self, BackendChoice, CacheSettings, DeviceError, OpenDevice, Tuning,

@@ -58,10 +58,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::analysis::AnalysisCommand;
 use tinyllama_base::child::end_with_starter;
-use tinyllama_base::errln;
 use tinyllama_base::scratch::remove_abandoned;
 use tinyllama_base::terminal::Stderr;
-use tinyllama_base::tutor_log;
+use tinyllama_base::{errln, tutor_log};
 use tinyllama_contract::flags;
 use tinyllama_contract::flags::UsageError;
 use tinyllama_runs::folder;

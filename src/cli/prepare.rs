@@ -1,13 +1,12 @@
 //! `prepare`: compiles and tunes every target of the course in advance, so that no learner waits for it.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io::{self, BufRead, stdin};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::Instant;
+use std::{fs, thread};
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -15,11 +14,9 @@ use etcetera::BaseStrategy;
 
 use super::Exit;
 use super::session::warn_instructor;
-use tinyllama_base::ScratchFolder;
-use tinyllama_base::errln;
 use tinyllama_base::file::replace;
 use tinyllama_base::safe_path::{FileKind, FolderEntry, Refused, SafeFolder};
-use tinyllama_base::{duration, if_there, inside, plain, untrusted};
+use tinyllama_base::{ScratchFolder, duration, errln, if_there, inside, plain, untrusted};
 use tinyllama_contract::bounds;
 use tinyllama_contract::event::{Body, Hello};
 use tinyllama_contract::flags::RunSpec;

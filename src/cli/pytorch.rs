@@ -12,9 +12,7 @@ use serde_json::Value;
 
 use super::Exit;
 use super::print_result::print_text;
-use tinyllama_base::ScratchFolder;
-use tinyllama_base::die_with_parent;
-use tinyllama_base::errln;
+use tinyllama_base::{ScratchFolder, die_with_parent, errln};
 use tinyllama_contract::flags::UsageError;
 
 static SCRIPTS: Dir = include_dir!("$CARGO_MANIFEST_DIR/assets/pytorch");

@@ -13,17 +13,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::Exit;
-use tinyllama_base::ScratchFolder;
-use tinyllama_base::die_with_parent;
-use tinyllama_base::errln;
 use tinyllama_base::file::{create_private, create_private_file};
 use tinyllama_base::untrusted::plain;
+use tinyllama_base::{ScratchFolder, die_with_parent, errln};
 use tinyllama_contract::event::{Body, Failure, FailureCode, Step, Summary};
-use tinyllama_contract::flags::RankArgs;
-use tinyllama_contract::flags::UsageError;
+use tinyllama_contract::flags::{RankArgs, UsageError};
 use tinyllama_engine::train::{RankOptions, Reporter, StopSignal, TrainingEnd};
-use tinyllama_runs::each_line;
-use tinyllama_runs::{Line, RunExit, read_line};
+use tinyllama_runs::{Line, RunExit, each_line, read_line};
 
 /// Environment variable with a process's rank, from 0.
 const RANK: &str = "TINYLLAMA_RANK";

@@ -19,8 +19,7 @@ use super::folder::STDERR;
 use crate::{
     Control, FinishedRun, Line, NotStarted, Player, RunExit, RunFolder, RunStart, each_line,
 };
-use tinyllama_base::create_private_file;
-use tinyllama_base::die_with_parent;
+use tinyllama_base::{create_private_file, die_with_parent};
 use tinyllama_contract::{Body, turns};
 use tinyllama_profile::live::GpuStatus;
 

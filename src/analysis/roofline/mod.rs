@@ -11,9 +11,8 @@ pub use ceilings::{ceilings, named, product_units};
 pub use counters::{CounterCheck, against_counters};
 pub use points::{KernelWork, has_products};
 
-use super::MeasuredRun;
 use super::calibration::Calibration;
-use super::gpus;
+use super::{MeasuredRun, gpus};
 use tinyllama_base::roofline::Roofline;
 
 /// Builds the roofline of a run that counted its work. Kernels have points if the device gives time stamps. Ceilings come

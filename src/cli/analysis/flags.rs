@@ -6,8 +6,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use tinyllama_contract::bounds;
-use tinyllama_contract::flags::RunSpec;
-use tinyllama_contract::flags::{TrainingArgs, parse_flags};
+use tinyllama_contract::flags::{RunSpec, TrainingArgs, parse_flags};
 use tinyllama_engine::model::ModelConfig;
 use tinyllama_runs::Launcher;
 

@@ -14,8 +14,7 @@ use super::flags::{Flags, Sweep};
 use crate::cli::Exit;
 use crate::cli::run_printers::spinner;
 use tinyllama_analysis::{Pool, Runner, Stop};
-use tinyllama_base::duration;
-use tinyllama_base::errln;
+use tinyllama_base::{duration, errln};
 use tinyllama_contract::event::{Body, Event};
 use tinyllama_runs::{Launcher, folder};
 

@@ -12,9 +12,8 @@ use serde_json::Value;
 
 use tinyllama_analysis::comparison::ComparisonRow;
 use tinyllama_analysis::relative::{RelativeTime, USUAL_MARGIN};
-use tinyllama_base::die_with_parent;
 use tinyllama_base::statistics::Series;
-use tinyllama_base::{errln, plain};
+use tinyllama_base::{die_with_parent, errln, plain};
 use tinyllama_contract::flags::UsageError;
 use tinyllama_runs::{Control, each_line, signal_group};
 

@@ -2,9 +2,8 @@
 
 use std::any::TypeId;
 use std::collections::BTreeSet;
-use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use clap::{Command, CommandFactory};
 

@@ -14,9 +14,8 @@ use self::args::{InstructorCommand, OrderRecipients};
 use super::Exit;
 use super::print_result::{print_markdown, print_text};
 use super::session::warn_instructor;
-use tinyllama_base::errln;
 use tinyllama_base::file::path_text;
-use tinyllama_base::{locale, milliseconds, plural};
+use tinyllama_base::{errln, locale, milliseconds, plural};
 use tinyllama_contract::flags::UsageError;
 use tinyllama_lesson::Course;
 use tinyllama_lesson::path::WHOLE;
@@ -28,8 +27,7 @@ use tinyllama_tutor_core::instructor::carry_out::{
     SentOrder, everyone, newest_backup, pin, send_each, send_one,
 };
 use tinyllama_tutor_core::instructor::class::PERMISSIONS;
-use tinyllama_tutor_core::instructor::scope;
-use tinyllama_tutor_core::instructor::{Class, hand_ins, solve};
+use tinyllama_tutor_core::instructor::{Class, hand_ins, scope, solve};
 use tinyllama_ui::tui::instructor_screen;
 use tinyllama_ui::tui::theme::Theme;
 

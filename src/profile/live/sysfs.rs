@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{GpuStatus, GpuStatusSource};
-use tinyllama_base::inside;
-use tinyllama_base::kfd;
+use tinyllama_base::{inside, kfd};
 
 const AMD: &str = "0x1002";
 

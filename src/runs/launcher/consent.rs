@@ -11,8 +11,7 @@ use uzers::{get_effective_uid, get_user_by_uid};
 use super::Settings;
 use crate::state_folder;
 use tinyllama_base::checksum::sha256_hex;
-use tinyllama_base::errln;
-use tinyllama_base::{create_private, plain, replace, untrusted};
+use tinyllama_base::{create_private, errln, plain, replace, untrusted};
 use tinyllama_contract::flags::UsageError;
 
 /// A file in the state folder with one line for each settings file that was shown: its checksum.

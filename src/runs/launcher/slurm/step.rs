@@ -1,14 +1,13 @@
 //! Makes a run as a step of an allocation: waits for the allocation, starts the run with `srun`, and passes its output on.
 
-use std::env;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{env, thread};
 
 use anyhow::{Context, Result};
 use signal_hook::consts::SIGTERM;
