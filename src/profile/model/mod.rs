@@ -3,13 +3,14 @@
 //! Names and launch shapes repeat a million times, so they are interned. A dispatch takes 64 bytes, and a trace of a
 //! million rows fits into less than 100 MB.
 
-mod interned;
 mod records;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use self::interned::Interned;
+use indexmap::IndexSet;
+use itertools::Itertools as _;
+
 pub use self::records::{
     Agent, ApiCall, CallRegion, CounterSample, Dispatch, InstructionSamples, LaunchVariant,
     MeasuredCeiling, MemoryAllocation, MemoryCopy, ProfiledProcess, ProfilerMetric,
@@ -54,10 +55,10 @@ pub struct Profile {
     pub notes: Vec<String>,
     /// Names of the runs, by process. Empty if all files are of one run.
     pub runs: BTreeMap<ProcessId, String>,
-    names: Interned<Arc<str>>,
-    variants: Interned<LaunchVariant>,
-    lanes: Interned<TraceLane>,
-    processes: Interned<ProfiledProcess>,
+    names: IndexSet<Arc<str>>,
+    variants: IndexSet<LaunchVariant>,
+    lanes: IndexSet<TraceLane>,
+    processes: IndexSet<ProfiledProcess>,
 }
 
 impl Profile {
@@ -71,15 +72,16 @@ impl Profile {
     }
 
     pub fn name_id(&mut self, name: &str) -> NameId {
-        NameId(self.names.number_of(name, |name| name.into()))
+        let known = self.names.get_index_of(name);
+        NameId(known.unwrap_or_else(|| self.names.insert_full(name.into()).0) as u32)
     }
 
     pub fn variant_id(&mut self, variant: LaunchVariant) -> VariantId {
-        VariantId(self.variants.number_of(&variant, LaunchVariant::clone))
+        VariantId(self.variants.insert_full(variant).0 as u32)
     }
 
     pub fn lane_id(&mut self, lane: TraceLane) -> LaneId {
-        LaneId(self.lanes.number_of(&lane, TraceLane::clone))
+        LaneId(self.lanes.insert_full(lane).0 as u32)
     }
 
     /// `folder` tells processes apart that have the same label.
@@ -89,7 +91,7 @@ impl Profile {
             folder: folder.to_owned(),
             pass,
         };
-        ProcessId(self.processes.number_of(&process, ProfiledProcess::clone))
+        ProcessId(self.processes.insert_full(process).0 as u32)
     }
 
     /// Rows of the profilers' summaries of a kind, for processes without a single record in `recorded`.
@@ -123,19 +125,19 @@ impl Profile {
     }
 
     pub fn name(&self, id: NameId) -> &str {
-        &self.names.values[id.0 as usize]
+        &self.names[id.0 as usize]
     }
 
     pub fn variant(&self, id: VariantId) -> &LaunchVariant {
-        &self.variants.values[id.0 as usize]
+        &self.variants[id.0 as usize]
     }
 
     pub fn lane(&self, id: LaneId) -> &TraceLane {
-        &self.lanes.values[id.0 as usize]
+        &self.lanes[id.0 as usize]
     }
 
     pub fn process(&self, id: ProcessId) -> &ProfiledProcess {
-        &self.processes.values[id.0 as usize]
+        &self.processes[id.0 as usize]
     }
 
     /// Label of a process, with its folder if another process has the same label.
@@ -143,7 +145,7 @@ impl Profile {
         let own = self.process(id);
         let is_namesake =
             |other: &ProfiledProcess| other.label == own.label && other.folder != own.folder;
-        match self.processes().iter().any(is_namesake) {
+        match self.processes().any(is_namesake) {
             true => {
                 let folder = own.folder.rsplit('/').next().unwrap_or_default();
                 format!("{folder}/{}", own.label)
@@ -159,13 +161,12 @@ impl Profile {
 
     /// Returns whether several processes had work on a device or called a library.
     pub fn has_several_processes(&self) -> bool {
-        let mut processes = self.lanes.values.iter().map(|lane| lane.process);
-        let first = processes.next();
-        processes.any(|process| Some(process) != first)
+        let mut processes = self.lanes.iter().map(|lane| lane.process);
+        !processes.all_equal()
     }
 
     pub fn lane_ids(&self) -> impl Iterator<Item = LaneId> {
-        (0..self.lanes.values.len() as u32).map(LaneId)
+        (0..self.lanes.len() as u32).map(LaneId)
     }
 
     /// Identifies the launch of a sample. Within a replay the dispatch number is enough. A table of several replays
@@ -177,8 +178,8 @@ impl Profile {
         (process, sample.dispatch, start.filter(|_| !is_numbered))
     }
 
-    pub fn processes(&self) -> &[ProfiledProcess] {
-        &self.processes.values
+    pub fn processes(&self) -> impl Iterator<Item = &ProfiledProcess> {
+        self.processes.iter()
     }
 
     /// Name of a dispatch's kernel, as the profiler wrote it.

@@ -29,7 +29,7 @@ impl TimeSpan {
 }
 
 /// How a kernel was launched. `None` means that the format does not have the figure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LaunchVariant {
     pub kernel: NameId,
     /// Work-items in a workgroup. Formats with a single figure put it first.

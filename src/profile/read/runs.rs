@@ -112,19 +112,12 @@ fn is_beside(process: &ProfiledProcess, own: &ProfiledProcess) -> bool {
 /// Calls and nanoseconds by name.
 type Sums = BTreeMap<String, (u64, f64)>;
 
-const KINDS: [StatisticKind; 5] = [
-    StatisticKind::Kernel,
-    StatisticKind::Api,
-    StatisticKind::MemoryCopy,
-    StatisticKind::MemoryAllocation,
-    StatisticKind::Domain,
-];
-
 /// Takes out summaries of what is recorded one by one in another file, or summarised in another.
 pub fn drop_repeated_summaries(profile: &mut Profile) {
     drop_sums_of_workloads(profile);
     let mut repeating = BTreeSet::new();
-    for kind in KINDS {
+    let kinds: BTreeSet<StatisticKind> = profile.statistics.iter().map(|row| row.kind).collect();
+    for kind in kinds {
         let recorded = recorded(profile, kind);
         let mut known: Vec<(Option<ProcessId>, Sums)> = Vec::new();
         if recorded.len() > 1 {

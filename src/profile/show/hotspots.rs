@@ -1,6 +1,6 @@
 //! Time on the device by kernel.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use clap::ValueEnum;
 
@@ -141,7 +141,10 @@ fn sums(profile: &Profile, group: GroupBy) -> Hotspots {
         let sums = by_variant.entry(key).or_default();
         sums.add(1, duration, Some(duration), Some(duration));
     }
-    let mut lines = HotspotGroups::new(group);
+    let mut lines = HotspotGroups {
+        group,
+        kernels: BTreeMap::new(),
+    };
     for ((id, run), sums) in by_variant {
         let line = lines.line(profile.kernel_name(id), Some(*profile.variant(id)), run);
         line.add(sums.calls, sums.total_ns, sums.min_ns, sums.max_ns);
@@ -162,26 +165,20 @@ fn sums(profile: &Profile, group: GroupBy) -> Hotspots {
         }
         found.untimed = (profile.dispatches.len() - profile.timed().count()) as u64;
     }
-    found.kernels = lines.kernels;
+    found.kernels = lines.kernels.into_values().collect();
     found
 }
 
 /// Lines by what counts as one kernel.
 struct HotspotGroups {
     group: GroupBy,
-    kernels: Vec<Hotspot>,
-    index: HashMap<(String, Option<LaunchVariant>, Option<String>), usize>,
+    kernels: BTreeMap<HotspotKey, Hotspot>,
 }
 
-impl HotspotGroups {
-    fn new(group: GroupBy) -> Self {
-        HotspotGroups {
-            group,
-            kernels: Vec::new(),
-            index: HashMap::new(),
-        }
-    }
+/// Name, variant and run of a kernel's row.
+type HotspotKey = (String, Option<LaunchVariant>, Option<String>);
 
+impl HotspotGroups {
     fn summary(&mut self, profile: &Profile, row: &ProfilerStatistic) {
         let run = profile.run_of(row.process);
         let line = self.line(profile.name(row.name), None, run);
@@ -199,20 +196,14 @@ impl HotspotGroups {
             GroupBy::ShortName => (name::short(full_name), None),
             GroupBy::Variant => (full_name, variant),
         };
-        let run = run.map(str::to_owned);
-        let at = *self
-            .index
-            .entry((name.to_owned(), variant, run.clone()))
-            .or_insert_with(|| {
-                self.kernels.push(Hotspot {
-                    name: name.to_owned(),
-                    variant,
-                    run,
-                    ..Hotspot::default()
-                });
-                self.kernels.len() - 1
-            });
-        &mut self.kernels[at]
+        let (name, run) = (name.to_owned(), run.map(str::to_owned));
+        let key = (name.clone(), variant, run.clone());
+        self.kernels.entry(key).or_insert_with(|| Hotspot {
+            name,
+            variant,
+            run,
+            ..Hotspot::default()
+        })
     }
 }
 

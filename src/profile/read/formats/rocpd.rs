@@ -165,11 +165,7 @@ mod tests {
             launch_overhead(&profile).queueing.unwrap().total_ns,
             232_000.0
         );
-        let labels: Vec<&str> = profile
-            .processes()
-            .iter()
-            .map(|it| it.label.as_str())
-            .collect();
+        let labels: Vec<&str> = profile.processes().map(|it| it.label.as_str()).collect();
         assert!(
             labels.contains(&"pid 41 on node-a") && labels.contains(&"pid 41 on node-b"),
             "{labels:?}"
