@@ -39,16 +39,6 @@ impl<'a> Database<'a> {
         })
     }
 
-    fn columns(&self, view: &str) -> rusqlite::Result<Vec<String>> {
-        self.strings("SELECT name FROM pragma_table_info(?1)", view)
-    }
-
-    fn strings(&self, query: &str, parameter: &str) -> rusqlite::Result<Vec<String>> {
-        let mut statement = self.connection.prepare(query)?;
-        let strings = statement.query_map([parameter], |row| row.get(0))?;
-        strings.collect()
-    }
-
     /// Passes each row of a view to `add`, and returns how many it accepted. A missing column is not an error, because an
     /// older schema has fewer. A missing view has no rows.
     pub fn for_each_row(
@@ -62,7 +52,7 @@ impl<'a> Database<'a> {
             ..FileLocation::file(self.path)
         };
         let sql = |error| Damage::new(place(String::new()), explain(&error));
-        let mut names = self.columns(view).map_err(sql)?;
+        let mut names = columns(&self.connection, view).map_err(sql)?;
         names.retain(|name| fields::is_known(&normalised(name)));
         if names.is_empty() {
             return Ok(0);
@@ -103,7 +93,7 @@ impl<'a> Database<'a> {
     /// Reads the first row of a view as texts by column, for facts that people read. Returns 0 if there is no such view.
     pub fn facts(&self, view: &str, into: &mut BTreeMap<String, String>) -> Result<u64, Damage> {
         let sql = |error| Damage::new(FileLocation::file(self.path), explain(&error));
-        let columns = self.columns(view).map_err(sql)?;
+        let columns = columns(&self.connection, view).map_err(sql)?;
         if columns.is_empty() {
             return Ok(0);
         }
@@ -146,9 +136,25 @@ impl<'a> Database<'a> {
 /// Names of all tables and views.
 pub fn tables(path: &Path) -> Result<Vec<String>, Damage> {
     let names = "SELECT name FROM sqlite_master WHERE type IN ('view', 'table') AND name <> ?1";
-    Database::open(path)?
-        .strings(names, "")
+    strings(&Database::open(path)?.connection, names, "")
         .map_err(|error| Damage::new(FileLocation::file(path), explain(&error)))
+}
+
+/// Names of the columns of a table or view.
+pub fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+    let query = "SELECT name FROM pragma_table_info(?1)";
+    strings(connection, query, table)
+}
+
+/// The first column of the rows that `query` finds for `parameter`.
+pub fn strings(
+    connection: &Connection,
+    query: &str,
+    parameter: &str,
+) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare(query)?;
+    let strings = statement.query_map([parameter], |row| row.get(0))?;
+    strings.collect()
 }
 
 fn explain(error: &rusqlite::Error) -> String {

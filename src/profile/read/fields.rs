@@ -176,10 +176,8 @@ pub trait FieldSource {
             self.stamp(field)?.ok_or_else(missing)
         };
         let (start, end) = (stamp(Field::Start)?, stamp(Field::End)?);
-        match TimeSpan::new(start, end) {
-            Some(time) => Ok(Some(time)),
-            None => Err(self.disorder(disorder(start, end))),
-        }
+        let time = time_span(start, end).map(Some);
+        time.map_err(|problem| self.disorder(problem))
     }
 
     /// Returns the time. `None` also if a spreadsheet rounded it, because rounded stamps say nothing about durations.
@@ -198,10 +196,10 @@ pub trait FieldSource {
     }
 }
 
-/// Message for a record whose times are no [`TimeSpan`].
-pub fn disorder(start: i64, end: i64) -> String {
-    match end < start {
+/// The time from `start` to `end`, or what is wrong with it.
+pub fn time_span(start: i64, end: i64) -> Result<TimeSpan, String> {
+    TimeSpan::new(start, end).ok_or_else(|| match end < start {
         true => format!("ends {} ns before it starts", start.abs_diff(end)),
         false => format!("lasts from {start} to {end} ns, and no clock shows such times"),
-    }
+    })
 }

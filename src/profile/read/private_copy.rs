@@ -12,6 +12,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::budget::QueryBudget;
+use super::database::{columns, strings};
 use super::sample::{FileSample, SampleContent};
 use tinyllama_base::{ScratchFolder, untrusted};
 
@@ -159,9 +160,13 @@ fn rewritten(path: &Path) -> anyhow::Result<PrivateCopy> {
     Ok(PrivateCopy::Rewritten { database, folder })
 }
 
+/// Finds the tables whose name begins with a text.
+const TABLES: &str =
+    "SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, length(?1)) = ?1";
+
 fn clean(connection: &Connection, into: &Path) -> rusqlite::Result<()> {
     for (start, values) in DESCRIPTIONS {
-        for table in tables(connection, start)? {
+        for table in strings(connection, TABLES, start)? {
             let columns = columns(connection, &table)?;
             let has = |column: &str| {
                 columns
@@ -182,20 +187,6 @@ fn clean(connection: &Connection, into: &Path) -> rusqlite::Result<()> {
     connection
         .execute("VACUUM INTO ?1", [into.as_ref()])
         .map(drop)
-}
-
-fn tables(connection: &Connection, start: &str) -> rusqlite::Result<Vec<String>> {
-    let query =
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, length(?1)) = ?1";
-    let mut statement = connection.prepare(query)?;
-    let names = statement.query_map([start], |row| row.get(0))?;
-    names.collect()
-}
-
-fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
-    let mut statement = connection.prepare("SELECT name FROM pragma_table_info(?1)")?;
-    let names = statement.query_map([table], |row| row.get(0))?;
-    names.collect()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::model::{LaunchVariant, TimeSpan};
-use crate::read::fields::disorder;
+use crate::read::fields::time_span;
 use crate::read::table::shown;
 
 #[derive(Debug, Default, Deserialize)]
@@ -157,7 +157,7 @@ impl Event {
         if let Some((start, end)) = exact {
             let stamp = |ns| i64::try_from(ns).unwrap_or(i64::MAX);
             let (start, end) = (stamp(start), stamp(end));
-            return TimeSpan::new(start, end).ok_or_else(|| disorder(start, end));
+            return time_span(start, end);
         }
         let ns = |value: &Option<Box<RawValue>>| {
             let text = value.as_ref().map_or("", |value| value.get());

@@ -14,11 +14,11 @@ use self::records::{
 use super::ProfileFormat;
 use crate::model::{
     ApiCall, CounterSample, Dispatch, LaunchVariant, MemoryAllocation, MemoryCopy, NameId,
-    ProcessId, Profile, TimeSpan, TraceLane,
+    ProcessId, Profile, TraceLane,
 };
 use crate::name;
 use crate::read::damage::Damage;
-use crate::read::fields::disorder;
+use crate::read::fields::time_span;
 use crate::read::{FileImport, RowCount};
 
 pub const FORMAT: ProfileFormat = ProfileFormat {
@@ -157,7 +157,7 @@ impl Join {
     }
 
     fn add_dispatch(&self, record: DispatchRecord, profile: &mut Profile) -> Result<(), String> {
-        let time = interval(record.start_timestamp, record.end_timestamp)?;
+        let time = time_span(record.start_timestamp, record.end_timestamp)?;
         let info = &record.dispatch_info;
         let variant = self.variant(info, profile);
         let lane = TraceLane {
@@ -186,7 +186,7 @@ impl Join {
     }
 
     fn add_call(&self, call: CallRecord, profile: &mut Profile) -> Result<(), String> {
-        let time = interval(call.start_timestamp, call.end_timestamp)?;
+        let time = time_span(call.start_timestamp, call.end_timestamp)?;
         let (domain, function) = self.function(&call, profile);
         let call = ApiCall {
             domain,
@@ -201,7 +201,7 @@ impl Join {
 
     fn add_copy(&self, record: CopyRecord, profile: &mut Profile) -> Result<(), String> {
         let call = record.call;
-        let time = interval(call.start_timestamp, call.end_timestamp)?;
+        let time = time_span(call.start_timestamp, call.end_timestamp)?;
         let copy = MemoryCopy {
             lane: profile.lane_id(self.lane(Some(record.dst_agent_id), call.thread_id)),
             direction: self.function(&call, profile).1,
@@ -220,7 +220,7 @@ impl Join {
         profile: &mut Profile,
     ) -> Result<(), String> {
         let call = record.call;
-        let time = interval(call.start_timestamp, call.end_timestamp)?;
+        let time = time_span(call.start_timestamp, call.end_timestamp)?;
         let allocation = MemoryAllocation {
             operation: self.function(&call, profile).1,
             lane: profile.lane_id(self.lane(Some(record.agent_id), call.thread_id)),
@@ -235,7 +235,7 @@ impl Join {
         let data = record.dispatch_data;
         let time = match (data.start_timestamp, data.end_timestamp) {
             (0, 0) => None,
-            (start, end) => Some(interval(start, end)?),
+            (start, end) => Some(time_span(start, end)?),
         };
         let mut variant = self.variant(&data.dispatch_info, profile);
         variant.vgpr = variant.vgpr.or(record.arch_vgpr_count);
@@ -267,8 +267,4 @@ impl Join {
         profile.counters.extend(samples);
         Ok(())
     }
-}
-
-fn interval(start: i64, end: i64) -> Result<TimeSpan, String> {
-    TimeSpan::new(start, end).ok_or_else(|| disorder(start, end))
 }
