@@ -1,7 +1,7 @@
 //! `calibrate`: measures this device's peak rates once and stores them for lessons, rooflines and predictions.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -12,7 +12,7 @@ use super::exit::AlreadyReported;
 use tinyllama_analysis::calibration::{Calibration, VERSION};
 use tinyllama_analysis::gpus::{self, DataSheet};
 use tinyllama_base::clock::unix_time;
-use tinyllama_base::{NOT_REPORTED, die_with_parent, errln};
+use tinyllama_base::{NOT_REPORTED, errln};
 use tinyllama_contract::flags::UsageError;
 use tinyllama_engine::device::{BackendChoice, ceilings};
 use tinyllama_runs::{Launcher, NotStarted, RunExit, folder};
@@ -116,19 +116,13 @@ impl CalibrateArgs {
             "measuring; this takes up to a minute, or longer the first time, when kernels are compiled and tuned"
         );
         let launcher = Launcher::from_settings(self.launcher.as_deref(), None)?;
-        let mut argv = launcher.command(["calibrate", "--measure"]);
+        let mut command = launcher.child(["calibrate", "--measure"]);
         let flags = [("--backend", &self.backend), ("--device", &self.device)];
         for (flag, value) in flags {
-            argv.extend(value.as_ref().map(|value| format!("{flag}={value}").into()));
+            command.args(value.as_ref().map(|value| format!("{flag}={value}")));
         }
-        let mut command = Command::new(&argv[0]);
-        command
-            .args(&argv[1..])
-            .stdin(Stdio::null())
-            .stderr(Stdio::inherit());
-        die_with_parent(&mut command, libc::SIGTERM);
-        let output = command.output();
-        let output = output.map_err(NotStarted::from_program(&argv[0]))?;
+        let output = command.stderr(Stdio::inherit()).output();
+        let output = output.map_err(NotStarted::from_program(command.get_program()))?;
         if !output.status.success() {
             bail!(AlreadyReported(RunExit::from(output.status).into()));
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result};
 use schemars::JsonSchema;
@@ -11,9 +11,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::analysis::AnalysisPage;
+use tinyllama_base::errln;
 use tinyllama_base::table::TableColumns;
 use tinyllama_base::untrusted::plain;
-use tinyllama_base::{die_with_parent, errln};
 use tinyllama_contract::event::Body;
 use tinyllama_engine::device::finding::DeviceFinding;
 use tinyllama_runs::{Launcher, Line, NotStarted, read_line};
@@ -79,16 +79,9 @@ impl LauncherReport {
 
 /// Returns the other machine's document. While it waits, it prints the launcher's progress to the error stream.
 fn ask(launcher: &Launcher) -> Result<Value> {
-    let argv = launcher.command(["doctor", "--json", "--launcher=local"]);
-    let mut command = Command::new(&argv[0]);
-    command
-        .args(&argv[1..])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::inherit());
-    die_with_parent(&mut command, libc::SIGTERM);
-    let child = command.spawn();
-    let mut child = child.map_err(NotStarted::from_program(&argv[0]))?;
+    let mut command = launcher.child(["doctor", "--json", "--launcher=local"]);
+    let child = command.stdout(Stdio::piped()).spawn();
+    let mut child = child.map_err(NotStarted::from_program(command.get_program()))?;
     let out = child.stdout.take().context("it has no output")?;
     let (mut text, mut trouble) = (String::new(), None);
     for line in BufReader::new(out).lines() {

@@ -7,7 +7,6 @@ mod print;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result};
@@ -19,7 +18,7 @@ use super::print_result::{print_document, print_prose, print_text};
 use super::session::SessionCommandArgs;
 use tinyllama_base::file::path_text;
 use tinyllama_base::untrusted::{PlainWriter, plain};
-use tinyllama_base::{die_with_parent, errln, locale, outln};
+use tinyllama_base::{errln, locale, outln};
 use tinyllama_contract::flags::UsageError;
 use tinyllama_engine::device::{BackendChoice, DeviceError, open_driver_of};
 use tinyllama_learner_kernels::gpu;
@@ -143,13 +142,12 @@ impl DeviceArgs {
             return Ok(None);
         }
         let file = std::path::absolute(file).context("this folder is gone")?;
-        let mut argv = launcher.command(std::env::args_os().skip(1));
-        argv.extend(["--launcher=local".into(), "--file".into(), file.into()]);
-        let mut command = Command::new(&argv[0]);
-        command.args(&argv[1..]).stdin(Stdio::null());
-        die_with_parent(&mut command, libc::SIGTERM);
-        let status = command.status();
-        let status = status.map_err(NotStarted::from_program(&argv[0]))?;
+        let mut command = launcher.child(std::env::args_os().skip(1));
+        let status = command
+            .args(["--launcher=local", "--file"])
+            .arg(file)
+            .status();
+        let status = status.map_err(NotStarted::from_program(command.get_program()))?;
         Ok(Some(RunExit::from(status).into()))
     }
 

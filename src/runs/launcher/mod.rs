@@ -11,6 +11,7 @@ mod slurm;
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ use super::round::RoundRun;
 use crate::RunStart;
 pub use settings::{SITE, Settings};
 pub use slurm::{keeper, step};
+use tinyllama_base::die_with_parent;
 use tinyllama_contract::Synchronize;
 use tinyllama_contract::flags::{RunSpec, UsageError};
 
@@ -121,12 +123,10 @@ impl Launcher {
     /// Reads a launcher that [`Launcher::json`] wrote.
     fn of_json(self, json: &str) -> Result<Self, UsageError> {
         let wrong = |error: serde_json::Error| UsageError(format!("--launcher {json}: {error}"));
-        let (kind, settings) = serde_json::from_str::<PassedFlags>(json)
-            .map(|it| (it.to, it.with))
-            .map_err(wrong)?;
+        let passed: PassedFlags = serde_json::from_str(json).map_err(wrong)?;
         Ok(Launcher {
-            kind,
-            settings,
+            kind: passed.to,
+            settings: passed.with,
             why: "the program that started this one chose it".into(),
             ..self
         })
@@ -155,10 +155,7 @@ impl Launcher {
     }
 
     /// Builds the command line of this program with `arguments`, for the place where runs are made.
-    pub fn command<A: Into<OsString>>(
-        &self,
-        arguments: impl IntoIterator<Item = A>,
-    ) -> Vec<OsString> {
+    pub fn command(&self, arguments: impl IntoIterator<Item: Into<OsString>>) -> Vec<OsString> {
         let mut argv = match &self.kind {
             LauncherKind::Local => Vec::new(),
             LauncherKind::Command(before) => before.iter().map(OsString::from).collect(),
@@ -171,6 +168,15 @@ impl Launcher {
         argv.push(self.remote_program().into());
         argv.extend(arguments.into_iter().map(Into::into));
         argv
+    }
+
+    /// The child that carries out this line of the program. It has no input and ends with this process.
+    pub fn child(&self, arguments: impl IntoIterator<Item: Into<OsString>>) -> Command {
+        let argv = self.command(arguments);
+        let mut command = Command::new(&argv[0]);
+        command.args(&argv[1..]).stdin(Stdio::null());
+        die_with_parent(&mut command, libc::SIGTERM);
+        command
     }
 
     /// Path of this program on the machine that makes the runs.
