@@ -9,8 +9,6 @@ use super::line::{CommandLine, LacksFlag, LineBuilder, NO_VALUE};
 use super::version::{ToolVersion, flags};
 use super::{About, ProfileRequest, ProfileTask};
 
-/// Since this version the tool also writes a database.
-
 flags! {
     TRACE = "--trace" (6, 2): "writes a timeline for ui.perfetto.dev";
     PROFILE = "--profile" (6, 2): "writes a call tree with the time in each function (wall_clock); since ROCm 10.1 only on request";

@@ -11,7 +11,6 @@ use super::{About, ProfileRequest, ProfileTask};
 const V7_0: ToolVersion = ToolVersion(7, 0);
 /// Since this version several `--pmc` are several passes, and input files in plain text are deprecated.
 const V7_13: ToolVersion = ToolVersion(7, 13);
-/// Since this version the program can select what is counted. 7.13 crashed, and older versions counted everything.
 
 flags! {
     KERNEL_TRACE = "--kernel-trace" (6, 2): "records every kernel the device runs, with start and end";
@@ -93,6 +92,7 @@ fn build(request: &ProfileRequest, installed: &Installed) -> Result<CommandLine,
         }
         ProfileTask::Counters(counters) => {
             count(&mut line, request, installed, counters);
+            // With 7.13 a program that selects what is counted crashed, and older versions counted everything.
             match installed.is_at_least(ToolVersion(7, 14)) {
                 true => line.add_if_supported(&SELECTED_REGIONS, NO_VALUE),
                 false => line.note(EVERYTHING_COUNTED),
