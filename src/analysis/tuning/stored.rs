@@ -51,22 +51,14 @@ impl TunedTarget {
     /// Returns whether `run` has what this was measured with. Block sizes that suit one model, type or driver's compiler
     /// may not suit the next, and another version of the program has other kernels.
     fn matches_run(&self, run: &Hello) -> bool {
-        self.matches_target(&run.target, &run.config, &run.recipe, &run.dtype)
+        self.subject() == (&*run.target, &run.config, &run.recipe, &*run.dtype)
             && self.driver == run.driver
             && self.program == env!("CARGO_PKG_VERSION")
     }
 
-    fn matches_target(
-        &self,
-        target: &str,
-        config: &ModelConfig,
-        recipe: &Recipe,
-        dtype: &str,
-    ) -> bool {
-        self.target == target
-            && self.config == *config
-            && self.recipe == *recipe
-            && self.dtype == dtype
+    /// What was tuned. There is one entry for it.
+    fn subject(&self) -> (&str, &ModelConfig, &Recipe, &str) {
+        (&self.target, &self.config, &self.recipe, &self.dtype)
     }
 
     /// How much faster the block sizes alone made the target. Returns `None` if another flag had a share in it.
@@ -146,9 +138,7 @@ impl Tuned {
 
     /// Adds an entry and replaces an earlier one for the same runs.
     pub fn put(&mut self, entry: TunedTarget) {
-        self.targets.retain(|old| {
-            !old.matches_target(&entry.target, &entry.config, &entry.recipe, &entry.dtype)
-        });
+        self.targets.retain(|old| old.subject() != entry.subject());
         self.targets.push(entry);
     }
 
