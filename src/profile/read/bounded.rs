@@ -50,28 +50,19 @@ impl<R: Read> Read for LongestRun<R> {
 const MOST_UNPACKED: u64 = 1 << 30;
 
 /// The content of a file, unpacked if it is compressed with gzip.
-pub enum BoundedInput {
-    Plain(File),
-    Packed(Box<Unpacked>),
-}
-
-impl BoundedInput {
-    pub fn is_packed(&self) -> bool {
-        matches!(self, BoundedInput::Packed(_))
-    }
+pub struct BoundedInput {
+    content: Box<dyn Read + Send>,
+    pub is_packed: bool,
 }
 
 impl Read for BoundedInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            BoundedInput::Plain(file) => file.read(buffer),
-            BoundedInput::Packed(unpacked) => unpacked.read(buffer),
-        }
+        self.content.read(buffer)
     }
 }
 
 /// Unpacks gzip up to a limit.
-pub struct Unpacked {
+struct Unpacked {
     decoder: MultiGzDecoder<BufReader<File>>,
     left: u64,
 }
@@ -104,13 +95,15 @@ fn input(path: &Path, most_unpacked: u64) -> io::Result<BoundedInput> {
     let mut start = Vec::new();
     file.by_ref().take(2).read_to_end(&mut start)?;
     file.rewind()?;
-    Ok(match start.as_slice() {
-        b"\x1f\x8b" => BoundedInput::Packed(Box::new(Unpacked {
+    let is_packed = start == b"\x1f\x8b";
+    let content: Box<dyn Read + Send> = match is_packed {
+        true => Box::new(Unpacked {
             decoder: MultiGzDecoder::new(BufReader::new(file)),
             left: most_unpacked,
-        })),
-        _ => BoundedInput::Plain(file),
-    })
+        }),
+        false => Box::new(file),
+    };
+    Ok(BoundedInput { content, is_packed })
 }
 
 /// Returns the lines of a text with their numbers, without line ends. A line that is not UTF-8 or too long is damage.

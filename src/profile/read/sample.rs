@@ -42,7 +42,7 @@ impl<'a> FileSample<'a> {
     pub fn read(path: &'a Path) -> Result<Self, Damage> {
         let mut head = Vec::new();
         let input = bounded::open(path)?;
-        let is_packed = input.is_packed();
+        let is_packed = input.is_packed;
         // A damaged file may have whole records before the damage.
         if let Err(error) = input.take(HEAD).read_to_end(&mut head)
             && head.is_empty()

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use itertools::Itertools;
 
 use self::document::EventTrace;
-use self::event::{EventSubject, TimedEvent};
+use self::event::{EventSubject, TimedEvent, whole};
 use super::ProfileFormat;
 use crate::model::{
     Agent, ApiCall, Dispatch, LaunchVariant, MemoryCopy, ProcessId, Profile, TraceLane,
@@ -153,7 +153,7 @@ impl EventLanes {
                 true => event.pid.parse().ok().or(device),
                 false => device,
             },
-            queue: event.details.queue(),
+            queue: whole(&event.details.queue),
             stream: event.details.stream(),
             thread: None,
         }
@@ -171,7 +171,7 @@ fn rank(name: &str) -> Option<u64> {
 
 fn add(event: TimedEvent, lanes: &EventLanes, profile: &mut Profile) {
     let (details, time) = (&event.details, event.time);
-    let correlation = details.correlation();
+    let correlation = whole(&details.correlation);
     match event.subject {
         EventSubject::Kernel => {
             let lane = profile.lane_id(lanes.device(&event));
@@ -193,7 +193,7 @@ fn add(event: TimedEvent, lanes: &EventLanes, profile: &mut Profile) {
                 direction: profile.name_id(&event.name),
                 source: None,
                 destination: lane.agent,
-                bytes: details.bytes(),
+                bytes: whole(&details.bytes),
             };
             profile.copies.push(copy);
         }

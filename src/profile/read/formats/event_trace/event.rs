@@ -91,8 +91,8 @@ pub struct Details {
     #[serde(rename = "stream-id")]
     stream_of_rocprof: Value,
     #[serde(rename = "queue-id")]
-    queue: Value,
-    correlation: Value,
+    pub queue: Value,
+    pub correlation: Value,
     /// Workgroups of the launch.
     grid: Value,
     /// Work-items of a workgroup.
@@ -101,7 +101,7 @@ pub struct Details {
     registers: Value,
     #[serde(rename = "shared memory")]
     shared_memory: Value,
-    bytes: Value,
+    pub bytes: Value,
     /// Nanoseconds, of the first rocprof.
     #[serde(rename = "BeginNs")]
     begin_ns: Value,
@@ -194,18 +194,6 @@ impl Details {
         whole(&self.stream).or_else(|| whole(&self.stream_of_rocprof))
     }
 
-    pub fn queue(&self) -> Option<u64> {
-        whole(&self.queue)
-    }
-
-    pub fn correlation(&self) -> Option<u64> {
-        whole(&self.correlation)
-    }
-
-    pub fn bytes(&self) -> Option<u64> {
-        whole(&self.bytes)
-    }
-
     pub fn variant(&self, kernel: LaunchVariant) -> LaunchVariant {
         let block: Option<[u32; 3]> = Deserialize::deserialize(&self.block).ok();
         let grid: Option<[u64; 3]> = Deserialize::deserialize(&self.grid).ok();
@@ -225,7 +213,7 @@ impl Details {
 }
 
 /// A whole number, also one written as text.
-fn whole(value: &Value) -> Option<u64> {
+pub fn whole(value: &Value) -> Option<u64> {
     match value {
         Value::String(text) => text.trim().parse().ok(),
         Value::Number(number) => number.as_u64().or_else(|| {
