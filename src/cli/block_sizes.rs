@@ -20,12 +20,10 @@ const TUNING: &str = "TINYLLAMA_TUNING";
 ///
 /// # Errors
 /// [`UsageError`] if the target does not launch one of the named kernels.
-pub fn check(
-    given: &[BlockSize],
-    target: Target,
-    options: &TrainingOptions,
-) -> Result<(), UsageError> {
+pub fn check(options: &TrainingOptions) -> Result<(), UsageError> {
+    let target = options.target;
     let launched = target.kernels(&options.recipe);
+    let given = &options.flags.switches.block_size;
     let Some(idle) = given
         .iter()
         .find(|size| !launched.contains(&size.kernel.as_str()))

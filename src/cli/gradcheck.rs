@@ -94,7 +94,7 @@ pub fn gradcheck(args: &GradcheckArgs) -> Result<Exit> {
         .common
         .entrants(every_gradient(), gradient_check::tolerance)?;
     let input_seed = args.input_seed.unwrap_or_else(fresh_seed);
-    let config = &entrants[0].1.config;
+    let config = &entrants[0].config;
     let comparisons =
         gradient_check::compare_with_reference(&entrants, config, input_seed, &mut computing)?;
     let mut each = comparisons.iter();
@@ -217,16 +217,16 @@ impl CheckArgs {
         &self,
         all: Vec<Target>,
         tolerance: fn(burn::tensor::FloatDType, Backend, LibraryKernels) -> f64,
-    ) -> Result<(Vec<(Target, TrainingOptions)>, CheckSettings)> {
+    ) -> Result<(Vec<TrainingOptions>, CheckSettings)> {
         let training = &self.training;
-        let baseline = TrainingOptions {
+        let mut baseline = TrainingOptions {
             recipe: v1::TARGET.recipe,
             ..training.options_of_any(v1::TARGET)?
         };
         let wanted = match self.targets.as_slice() {
             [] => {
                 let all = all.into_iter();
-                all.filter(|t| t.engine.computes(&baseline)).collect()
+                all.filter(|t| t.engine.computes(training)).collect()
             }
             named => named.to_vec(),
         };
@@ -235,29 +235,27 @@ impl CheckArgs {
             fusion: fusion.is_none_or(|switch| switch.is_on()),
             tuning: training.switches.tuning.unwrap_or(Tuning::Off),
         });
-        let device = targets::open(v1::TARGET, &baseline)?;
+        let device = targets::open(&baseline)?;
         let backend = device.backend();
         // The plainest kernels by default, on backends that offer a choice.
         let plainly = backend.is_asynchronous().then_some(Tuning::Off);
-        let baseline = TrainingOptions {
-            tuning: training.switches.tuning.or(plainly),
-            ..baseline
-        };
+        let tuning = training.switches.tuning.or(plainly);
+        baseline.flags.switches.tuning = tuning;
         let library = library_on(&baseline, backend);
         let checked = CheckSettings {
             device: device.facts().device.clone(),
-            dtype: baseline.operand_dtype.name(),
+            dtype: baseline.operand_dtype().name(),
             library,
-            tolerance: tolerance(float_dtype(baseline.operand_dtype), backend, library),
+            tolerance: tolerance(float_dtype(baseline.operand_dtype()), backend, library),
         };
-        let tuning = baseline.tuning;
-        let mut entrants = vec![(v1::TARGET, baseline)];
+        let mut entrants = vec![baseline];
         for target in wanted.into_iter().filter(|target| *target != v1::TARGET) {
-            let options = match self.targets.as_slice() {
+            let mut options = match self.targets.as_slice() {
                 [_] => training.options(target)?,
                 _ => training.options_of_any(target)?,
             };
-            entrants.push((target, TrainingOptions { tuning, ..options }));
+            options.flags.switches.tuning = tuning;
+            entrants.push(options);
         }
         Ok((entrants, checked))
     }

@@ -59,10 +59,8 @@ pub fn from_environment(args: &RankArgs) -> Result<Option<(RankOptions, String)>
     let options = RankOptions {
         rank,
         ranks,
-        overlap: args.overlap.is_on(),
-        bucket_bytes: args.bucket_bytes(),
+        flags: args.clone(),
         meeting: meeting.into(),
-        check: args.check_ranks.is_on(),
     };
     Ok(Some((options, device)))
 }

@@ -15,10 +15,10 @@ use super::{block_sizes, signals};
 use tinyllama_base::panics::{self, Panicked};
 use tinyllama_base::terminal::Stdout;
 use tinyllama_base::{errln, file};
+use tinyllama_contract::bounds;
 use tinyllama_contract::event::{Body, Failure, FailureCode, PhaseName};
-use tinyllama_contract::flags::{RunFlags, TrainingArgs, UsageError};
+use tinyllama_contract::flags::{Dtype, ReportArgs, RunFlags, TrainingArgs, UsageError};
 use tinyllama_contract::model::ConfigError;
-use tinyllama_contract::{ElementType, bounds};
 use tinyllama_engine::device::driver::{DriverError, ErrorClass};
 use tinyllama_engine::device::{self, BackendFailure, DeviceError};
 use tinyllama_engine::model::Weights;
@@ -58,9 +58,11 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     let several = flags.ranks.gpu_count();
     let mut task = None;
     if let Some((rank, device)) = ranks::from_environment(&flags.ranks)? {
-        options.device = Some(device);
-        // Only the first rank writes the trace file.
-        options.trace = options.trace.filter(|_| rank.rank == 0);
+        options.flags.on.device = Some(device);
+        if rank.rank != 0 {
+            // Only the first rank writes the trace file.
+            options.report.trace = None;
+        }
         options.ranks = Some(rank);
     } else if let Some(ranks) = several {
         task = SchedulerTask::from_environment(ranks)?;
@@ -77,7 +79,7 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     };
     match several.filter(|_| options.ranks.is_none()) {
         Some(ranks) => run_ranks(ranks, task.as_ref(), &options, sink),
-        None => execute(&flags.training, args.target, &options, sink),
+        None => execute(&options, sink),
     }
 }
 
@@ -107,11 +109,14 @@ fn reporting(
 
 pub fn trace(args: &TraceArgs) -> Result<Exit> {
     let mut options = args.training.options(args.target)?;
-    options.profile_steps = args.profile_steps.max(1);
-    options.trace = Some(args.output.clone());
-    options.count_work = true;
+    options.report = ReportArgs {
+        profile_steps: args.profile_steps.max(1),
+        trace: Some(args.output.clone()),
+        flops: true,
+        ..ReportArgs::default()
+    };
     let sink = Box::new(LinePrinter::new(Stdout));
-    let exit = execute(&args.training, args.target, &options, sink)?;
+    let exit = execute(&options, sink)?;
     if exit == Exit::Ok {
         writeln!(
             Stdout,
@@ -123,14 +128,9 @@ pub fn trace(args: &TraceArgs) -> Result<Exit> {
 }
 
 /// Trains and reports. Errors reach the event stream before the caller.
-fn execute(
-    args: &TrainingArgs,
-    target: Target,
-    options: &TrainingOptions,
-    sink: Box<dyn EventSink>,
-) -> Result<Exit> {
+fn execute(options: &TrainingOptions, sink: Box<dyn EventSink>) -> Result<Exit> {
     let (reporter, stop) = reporting(options, sink)?;
-    match catch_panics(|| train_target(args, target, options, &reporter, &stop)) {
+    match catch_panics(|| train_target(options, &reporter, &stop)) {
         Ok(end) => Ok(conclude(end, &reporter)),
         Err(error) => {
             let error = exit::explain(error);
@@ -141,25 +141,23 @@ fn execute(
 }
 
 fn train_target(
-    args: &TrainingArgs,
-    target: Target,
     options: &TrainingOptions,
     reporter: &Reporter,
     stop: &StopSignal,
 ) -> Result<TrainingEnd> {
-    let data = match &args.data {
-        Some(path) => Data::text(path, &options.config, options.seed)?,
-        None => Data::synthetic(&options.config, options.seed),
+    let flags = &options.flags;
+    let data = match &flags.data {
+        Some(path) => Data::text(path, &options.config, flags.seed)?,
+        None => Data::synthetic(&options.config, flags.seed),
     };
-    if let Some(path) = &options.trace {
+    if let Some(path) = &options.report.trace {
         // Fail here rather than after minutes of tuning and training.
         file::check_output(path).map_err(|why| {
             UsageError(format!("cannot write the trace {}: {why}", path.display()))
         })?;
     }
-    let sizes = &args.switches.block_size;
-    block_sizes::check(sizes, target, options)?;
-    let (options, engine) = &open(target, options)?;
+    block_sizes::check(options)?;
+    let (options, engine) = &open(options)?;
     let facts = engine.facts();
     if let Some(memory) = facts.memory {
         let rank = options.ranks.as_ref();
@@ -167,15 +165,16 @@ fn train_target(
         config.validate_memory(memory, &facts.device)?;
     }
     let mut hello = train::hello(options, facts, &data, engine.matrix_products(options));
-    let note = block_sizes::apply_block_sizes(sizes, target, &mut hello)?;
+    let sizes = &flags.switches.block_size;
+    let note = block_sizes::apply_block_sizes(sizes, options.target, &mut hello)?;
     reporter.emit(Body::Hello(Box::new(hello)));
-    let (choice, wanted) = (options.backend, options.device.as_deref());
+    let (choice, wanted) = (flags.on.backend, flags.on.device.as_deref());
     let passed_over = device::explain_passed_over(choice, wanted, engine.backend());
     for message in note.into_iter().chain(passed_over) {
         reporter.note(message);
     }
     reporter.phase(PhaseName::Setup, "drawing the initial weights".into());
-    let weights = Weights::new(&options.config, options.seed, options.recipe.initialisation);
+    let weights = Weights::new(&options.config, flags.seed, options.recipe.initialisation);
     if !options.kernels.is_empty() {
         let message = agreement::check(options, engine.as_ref(), &weights)?;
         reporter.note(message);
@@ -184,19 +183,16 @@ fn train_target(
 }
 
 /// Opens the device, and adapts the options to it.
-fn open(
-    target: Target,
-    options: &TrainingOptions,
-) -> Result<(TrainingOptions, Box<dyn EngineDevice>)> {
+fn open(options: &TrainingOptions) -> Result<(TrainingOptions, Box<dyn EngineDevice>)> {
     let mut options = options.clone();
-    let mut device = targets::open(target, &options);
+    let mut device = targets::open(&options);
     let refuses = |error: &Error| {
         let why = error.downcast_ref();
         matches!(why, Some(DeviceError::UnsupportedType { .. }))
     };
-    if options.or_f16 && device.as_ref().is_err_and(refuses) {
-        options.operand_dtype = ElementType::F16;
-        device = targets::open(target, &options);
+    if options.flags.dtype == Dtype::Half && device.as_ref().is_err_and(refuses) {
+        options.flags.dtype = Dtype::F16;
+        device = targets::open(&options);
     }
     Ok((options, device?))
 }

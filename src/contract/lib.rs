@@ -36,5 +36,5 @@ pub use event::{
 pub use matrix_products::{MatrixProducts, Operands};
 pub use options::{
     Arrays, BlockForm, ElementType, Gemm, KernelInPlace, LaunchShape, MatmulPrecision, RankOptions,
-    Synchronize, TrainingOptions, adamw,
+    Synchronize, TrainingOptions, WEIGHT_DECAY, adamw,
 };

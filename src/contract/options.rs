@@ -8,13 +8,17 @@ use std::sync::Arc;
 use tinyllama_base::named;
 use tinyllama_kernel_catalog::adamw::Hyperparameters;
 
+use crate::flags::{RankArgs, ReportArgs, TrainingArgs};
 use crate::model::{ModelConfig, Recipe};
-use crate::{BackendChoice, Tuning};
+use crate::targets::Target;
 
 /// Decay rates of the moments, and the value added to the root of the second one. They are PyTorch's defaults, which
 /// the workshop uses.
 const BETAS: [f64; 2] = [0.9, 0.999];
 const EPSILON: f64 = 1e-8;
+
+/// AdamW's weight decay in every run.
+pub const WEIGHT_DECAY: f32 = 0.01;
 
 named! {
     /// The storage type of the operands of matrix products.
@@ -83,50 +87,15 @@ pub enum BlockForm {
     Single,
 }
 
-/// All options of a run.
+/// All options of a run: its flags, what follows from them for its target, and what its process adds.
 #[derive(Clone, Debug)]
 pub struct TrainingOptions {
-    /// The target's name.
-    pub target: &'static str,
+    pub target: Target,
+    pub flags: TrainingArgs,
+    pub report: ReportArgs,
     pub recipe: Recipe,
     pub config: ModelConfig,
-    /// The backend, and which of its devices.
-    pub backend: BackendChoice,
-    pub device: Option<String>,
-    /// Number of counted steps.
-    pub steps: usize,
-    /// Number of steps before the counted ones.
-    pub warmup: usize,
-    pub learning_rate: f64,
-    pub weight_decay: f32,
-    pub seed: u64,
-    pub operand_dtype: ElementType,
-    /// True if bf16 becomes f16 on a device that does not compute in bf16.
-    pub or_f16: bool,
-    pub matmul_precision: MatmulPrecision,
-    pub gemm: Gemm,
-    /// How burn's kernels are chosen, including products; `None` for the backend's default.
-    pub tuning: Option<Tuning>,
     pub synchronize: Synchronize,
-    /// True to capture the step as a graph and replay it, if the target can.
-    pub capture: bool,
-    /// True to replay a step that burn launches, on CUDA and ROCm.
-    pub graph: bool,
-    /// A form of a block to compare with the target's form at the end.
-    pub block: Option<BlockForm>,
-    /// Steps of the profile pass; 0 for none.
-    pub profile_steps: usize,
-    /// True to show statistics of every layer before the first step.
-    pub diagnose: bool,
-    pub deterministic: bool,
-    /// True to compare two repeats of a step at the end.
-    pub check_repeatability: bool,
-    /// Bytes of text to continue at the end; 0 for none.
-    pub sample: usize,
-    /// Path for the profile pass as a Chrome trace.
-    pub trace: Option<PathBuf>,
-    /// True to report the work of each part.
-    pub count_work: bool,
     /// Kernels that replace the target's own kernels; v4 only.
     pub kernels: Vec<KernelInPlace>,
     /// Options of this process if several processes train one model.
@@ -136,12 +105,22 @@ pub struct TrainingOptions {
 impl TrainingOptions {
     /// AdamW's hyperparameters.
     pub fn hyperparameters(&self) -> Hyperparameters {
-        adamw(self.learning_rate, f64::from(self.weight_decay))
+        adamw(self.flags.learning_rate, f64::from(WEIGHT_DECAY))
+    }
+
+    /// The storage type of the operands of matrix products.
+    pub fn operand_dtype(&self) -> ElementType {
+        self.flags.dtype.into()
+    }
+
+    /// True to compare two repeats of a step at the end.
+    pub fn checks_repeatability(&self) -> bool {
+        self.flags.on.deterministic || self.flags.on.repeatability.is_on()
     }
 
     /// Bytes of all gradients. Gradients have the type of the products' operands.
     pub fn gradient_bytes(&self) -> u64 {
-        self.config.parameters() * self.operand_dtype.bytes() as u64
+        self.config.parameters() * self.operand_dtype().bytes() as u64
     }
 }
 
@@ -157,19 +136,14 @@ pub fn adamw(learning_rate: f64, weight_decay: f64) -> Hyperparameters {
 }
 
 /// Options for one of several processes. Each has a GPU and its share of every batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct RankOptions {
     /// Rank of this process, counted from 0.
     pub rank: usize,
     pub ranks: usize,
-    /// True to sum gradients during the backward pass.
-    pub overlap: bool,
-    /// Minimum number of gradient bytes in one sum.
-    pub bucket_bytes: usize,
+    pub flags: RankArgs,
     /// A folder that all ranks can access.
     pub meeting: PathBuf,
-    /// True to compare gradients with those of one GPU.
-    pub check: bool,
 }
 
 impl RankOptions {

@@ -10,7 +10,7 @@
 //!
 //! let spec = RunSpec::parse("v1", ["--backend", "cpu"])?;
 //! let options = spec.flags.options(spec.target)?;
-//! let device = tinyllama_engine::targets::open(spec.target, &options)?;
+//! let device = tinyllama_engine::targets::open(&options)?;
 //! println!("{}", device.facts().device);
 //! # Ok::<(), anyhow::Error>(())
 //! ```

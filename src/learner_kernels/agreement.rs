@@ -4,8 +4,7 @@ use anyhow::{Result, bail};
 
 use crate::{gpu, in_model};
 use tinyllama_base::statistics::relative_difference;
-use tinyllama_contract::flags::OwnKernel;
-use tinyllama_contract::flags::UsageError;
+use tinyllama_contract::flags::{OwnKernel, Switch, UsageError};
 use tinyllama_engine::device::open_driver_of;
 use tinyllama_engine::model::Weights;
 use tinyllama_engine::targets::{Target, v4};
@@ -48,7 +47,8 @@ pub fn check(
     device: &dyn EngineDevice,
     weights: &Weights,
 ) -> Result<String> {
-    let driver = open_driver_of(options.backend, options.device.as_deref())?;
+    let on = &options.flags.on;
+    let driver = open_driver_of(on.backend, on.device.as_deref())?;
     let parameters = options.config.parameters();
     if driver.is_none() && parameters > MOST_PARAMETERS {
         bail!(UsageError(format!(
@@ -69,17 +69,17 @@ pub fn check(
     }
     let in_emulator = driver.is_none();
     drop(driver);
-    let batch = Data::synthetic(&options.config, options.seed).next_batch();
+    let batch = Data::synthetic(&options.config, options.flags.seed).next_batch();
     // Both sides use full precision for products and the same algorithms, so only the kernels differ.
     let with = |wanted: &dyn Fn(&KernelInPlace) -> bool| {
         let kernels = options.kernels.iter().filter(|own| wanted(own));
-        let exact = TrainingOptions {
-            matmul_precision: MatmulPrecision::F32,
-            deterministic: true,
-            capture: false,
+        let mut exact = TrainingOptions {
             kernels: kernels.cloned().collect(),
             ..options.clone()
         };
+        exact.flags.switches.matmul_precision = MatmulPrecision::F32;
+        exact.flags.switches.ultra = Switch::Off;
+        exact.flags.on.deterministic = true;
         device.engine(&exact, weights)
     };
     let is_update = |own: &KernelInPlace| own.replaces == "adamw";

@@ -86,7 +86,8 @@ impl MadeUp {
     pub fn events(&self, random: &mut ChaCha8Rng) -> Vec<Event> {
         let spec = RunSpec::parse(self.target, self.flags()).unwrap();
         let options = spec.flags.options(spec.target).unwrap();
-        let config = options.config;
+        let (config, flags) = (options.config, &options.flags);
+        let (steps, warmup) = (flags.num_steps, flags.warmup);
         let hello = Hello {
             stream: 1,
             version: "0.0.0".into(),
@@ -98,15 +99,15 @@ impl MadeUp {
             driver: Some("1.2".into()),
             device_memory: Some(1 << 34),
             config,
-            seed: options.seed,
+            seed: flags.seed,
             parameters: config.parameters(),
             parameter_tensors: 38,
             dtype: "f32".into(),
             matmul_precision: "f32".to_string().into(),
-            learning_rate: options.learning_rate,
+            learning_rate: flags.learning_rate,
             weight_decay: 0.01,
-            steps: options.steps,
-            warmup: options.warmup,
+            steps,
+            warmup,
             data: DataSource::Synthetic,
             deterministic: false,
             synchronize: "phases".into(),
@@ -114,7 +115,7 @@ impl MadeUp {
             block_sizes: Default::default(),
             ranks: None,
         };
-        let (warmup, of) = (options.warmup, options.warmup + options.steps);
+        let of = warmup + steps;
         let mut time = 1.0;
         let mut events = vec![event(time, Body::Hello(Box::new(hello)))];
         let (mut losses, mut totals) = (Vec::new(), Vec::new());
@@ -172,10 +173,10 @@ impl MadeUp {
             let values: Vec<f64> = measured.iter().map(|total| total * share).collect();
             json!(Spread::from_values(&values))
         };
-        let samples = (config.batch_size * options.steps) as f64;
+        let samples = (config.batch_size * steps) as f64;
         let seconds = measured.iter().sum::<f64>() / 1e3;
         let summary = json!({
-            "complete": true, "steps": of, "measured_steps": options.steps,
+            "complete": true, "steps": of, "measured_steps": steps,
             "samples": samples as u64, "samples_per_s": samples / seconds, "tokens_per_s": 1e6 / self.step_ms,
             "total_ms": part(1.0), "forward_ms": part(0.3), "backward_ms": part(0.6), "optimizer_ms": part(0.1),
             "synchronized": true, "first_step_ms": totals[0], "launches_per_step": 700.0,

@@ -11,7 +11,7 @@ use tinyllama_contract::flags::TrainingArgs;
 use tinyllama_engine::device::{self, BackendChoice, CacheSettings, Tuning};
 use tinyllama_engine::targets::v4::products::{ProductTable, ProductTimes};
 use tinyllama_engine::targets::v4::{self, products};
-use tinyllama_engine::train::{Gemm, TrainingOptions, float_dtype};
+use tinyllama_engine::train::{Gemm, float_dtype};
 
 #[derive(Debug, Args)]
 pub struct GemmArgs {
@@ -22,22 +22,21 @@ pub struct GemmArgs {
 impl Analysis for GemmArgs {
     fn analyze(&self) -> Result<AnalysisResult> {
         let training = &self.training;
-        let options = training.options(v4::TARGET)?;
+        let mut options = training.options(v4::TARGET)?;
         // Without fusion, burn starts its products immediately.
         device::configure_runtime(CacheSettings {
             fusion: false,
             tuning: Tuning::Full,
         });
         let burn = device::open(training.on.backend, training.on.device.as_deref())?;
-        burn.require_dtype(float_dtype(options.operand_dtype))?;
+        burn.require_dtype(float_dtype(options.operand_dtype()))?;
         // Uses the device that burn opened, not V4's own choice.
         let mut choices = BackendChoice::value_variants().iter().copied();
         let same = choices.find(|choice| choice.backend() == Some(burn.backend));
-        let options = TrainingOptions {
-            backend: same.unwrap_or(options.backend),
-            gemm: Gemm::Vendor,
-            ..options
-        };
+        if let Some(same) = same {
+            options.flags.on.backend = same;
+        }
+        options.flags.switches.gemm = Gemm::Vendor;
         let ours = v4::open(&options)?;
         let mut progress = |at: usize, of: usize| errln!("  product {at} of {of}");
         let found = products::compare(&options, &ours, &burn, &mut progress)?;

@@ -76,10 +76,10 @@ impl Analysis for LaunchesArgs {
         });
         errln!("compiling kernels, timing the matrix library's algorithms and each launch");
         let mut executor = device.device_executor(&options, Concurrency::NONE)?;
-        let weights = Weights::small(&options.config, options.seed);
+        let weights = Weights::small(&options.config, options.flags.seed);
         let values = executor.schedule().layout.place(&weights);
         executor.set_weights(&values)?;
-        let batch = Data::synthetic(&options.config, options.seed).next_batch();
+        let batch = Data::synthetic(&options.config, options.flags.seed).next_batch();
         executor.place(&batch.tokens, &batch.targets)?;
         executor.run(StepSpan::Gradients)?;
         executor.wait()?;

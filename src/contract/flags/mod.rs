@@ -18,8 +18,8 @@ use thiserror::Error;
 
 pub use flag::{Flag, merged, parse_flags};
 pub use ranks::RankArgs;
-pub use run_flags::{OwnKernel, RunFlags};
-pub use switches::BlockSize;
+pub use run_flags::{OwnKernel, ReportArgs, RunFlags};
+pub use switches::{BlockSize, Switch};
 pub use training::{Dtype, TrainingArgs, USUAL_STEPS};
 
 use crate::targets::Target;
@@ -216,7 +216,7 @@ mod tests {
         let spec = RunSpec::parse("v2", ["--seq-len", "256", "--flops"]).unwrap();
         assert_eq!(spec.target, crate::targets::v2::TARGET);
         assert_eq!(spec.flags.training.seq_len, Some(256));
-        assert!(spec.flags.flops);
+        assert!(spec.flags.report.flops);
         let args = |args: &[&str]| {
             args.iter()
                 .map(|word| (*word).to_string())

@@ -7,7 +7,7 @@ use super::switches::Switch;
 use crate::BackendChoice;
 use crate::bounds;
 use crate::flags::UsageError;
-use crate::targets::{Target, v4};
+use crate::targets::v4;
 use crate::{Gemm, TrainingOptions};
 
 const MEBI: f64 = (1 << 20) as f64;
@@ -44,13 +44,13 @@ impl RankArgs {
         (self.bucket_mb * MEBI) as usize
     }
 
-    /// Returns `options` with the whole batch, after checking the requirements of ranks.
+    /// Sets the whole batch in `options`, and checks the requirements of ranks.
     ///
     /// # Errors
     /// If flags contradict each other.
-    pub fn apply(&self, target: Target, mut options: TrainingOptions) -> Result<TrainingOptions> {
+    pub fn apply(&self, options: &mut TrainingOptions) -> Result<()> {
         let Some(gpus) = self.gpus else {
-            return Ok(options);
+            return Ok(());
         };
         let refuse = |why: String| bail!(UsageError(why));
         if let Some(each) = self.batch_per_gpu {
@@ -64,23 +64,25 @@ impl RankArgs {
             ));
         }
         if gpus == 1 {
-            return Ok(options);
+            return Ok(());
         }
+        let target = options.target;
         if target != v4::TARGET {
             return refuse(format!("--gpus {gpus} is v4's: {target} trains on one GPU"));
         }
-        if matches!(options.backend, BackendChoice::Cpu | BackendChoice::Vulkan)
-            || options.gemm == Gemm::Cubek
+        let on = &options.flags.on;
+        if matches!(on.backend, BackendChoice::Cpu | BackendChoice::Vulkan)
+            || options.flags.switches.gemm == Gemm::Cubek
         {
             return refuse(format!(
                 "--gpus {gpus} goes through CUDA or HIP: use --backend cuda or rocm, and leave out --gemm cubek"
             ));
         }
-        if options.device.is_some() {
+        if on.device.is_some() {
             return refuse(format!(
                 "--gpus {gpus} takes the first {gpus} devices: choose them with CUDA_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES in place of --device"
             ));
         }
-        Ok(options)
+        Ok(())
     }
 }

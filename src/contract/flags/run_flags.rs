@@ -23,6 +23,20 @@ pub struct RunFlags {
     /// operations)
     #[arg(long, value_name = "OPERATION=FILE", help_heading = "Optimizations")]
     pub kernel: Vec<OwnKernel>,
+    #[command(flatten)]
+    pub report: ReportArgs,
+    /// Print one JSON object per line while the run goes on
+    #[arg(long, group = "output")]
+    pub events: bool,
+    /// Print one JSON document at the end
+    #[arg(long, group = "output")]
+    pub json: bool,
+}
+
+/// What a run reports besides its steps.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Report")]
+pub struct ReportArgs {
     /// Show statistics of every layer's output before the first step
     #[arg(long)]
     pub diagnose: bool,
@@ -38,12 +52,6 @@ pub struct RunFlags {
     /// Let the trained model continue the text by this many bytes
     #[arg(long, value_name = "N", default_value_t = 0, requires = "data", value_parser = bounds::SAMPLE)]
     pub sample: usize,
-    /// Print one JSON object per line while the run goes on
-    #[arg(long, group = "output")]
-    pub events: bool,
-    /// Print one JSON document at the end
-    #[arg(long, group = "output")]
-    pub json: bool,
 }
 
 /// A learner's kernel and the operation it carries out: `rmsnorm=my.hip`.
@@ -75,8 +83,8 @@ impl RunFlags {
     /// # Errors
     /// If flags contradict each other.
     pub fn options(&self, target: Target) -> Result<TrainingOptions> {
-        let options = self.training.options(target)?;
-        let options = self.ranks.apply(target, options)?;
+        let mut options = self.training.options(target)?;
+        self.ranks.apply(&mut options)?;
         if self.ranks.batch_per_gpu.is_some() && self.training.batch_size.is_some() {
             bail!(UsageError(
                 "--batch-size is that of all GPUs, --batch-per-gpu of each: give one of them"
@@ -88,14 +96,11 @@ impl RunFlags {
                 "--kernel is tried on one GPU: leave out --gpus, or --kernel".into()
             ));
         }
-        Ok(TrainingOptions {
+        options.report = self.report.clone();
+        if options.report.trace.is_some() {
             // A trace without a profile pass would be empty.
-            profile_steps: self.profile_steps.max(usize::from(self.trace.is_some())),
-            trace: self.trace.clone(),
-            count_work: self.flops,
-            sample: self.sample,
-            diagnose: self.diagnose,
-            ..options
-        })
+            options.report.profile_steps = options.report.profile_steps.max(1);
+        }
+        Ok(options)
     }
 }

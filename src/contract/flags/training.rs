@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use super::switches::{Switch, Switches};
 use crate::BackendChoice;
 use crate::bounds;
-use crate::flags::UsageError;
+use crate::flags::{ReportArgs, UsageError};
 use crate::model::{ConfigError, ModelConfig, Preset};
 use crate::targets::Target;
 use crate::{ElementType, Synchronize, TrainingOptions};
@@ -142,7 +142,7 @@ impl TrainingArgs {
     /// If flags contradict each other, or name a choice that this target does not have.
     pub fn options(&self, target: Target) -> Result<TrainingOptions> {
         let options = self.options_of_any(target)?;
-        let refused = target.engine.check(target, &options);
+        let refused = target.engine.check(target, self);
         refused.map_err(UsageError)?;
         Ok(options)
     }
@@ -163,36 +163,16 @@ impl TrainingArgs {
             ));
         }
         Ok(TrainingOptions {
-            target: target.name,
+            target,
+            flags: self.clone(),
+            report: ReportArgs::default(),
             recipe: self.switches.apply(target)?,
             config: self.model_config()?,
-            backend: self.on.backend,
-            device: self.on.device.clone(),
-            steps: self.num_steps,
-            warmup: self.warmup,
-            learning_rate: self.learning_rate,
-            weight_decay: 0.01,
-            seed: self.seed,
-            operand_dtype: self.dtype.into(),
-            or_f16: self.dtype == Dtype::Half,
-            matmul_precision: self.switches.matmul_precision,
-            gemm: self.switches.gemm,
-            tuning: self.switches.tuning,
             synchronize: self.on.sync.unwrap_or(match self.switches.graph {
                 // A graph is one piece, without times of its parts.
                 Switch::On => Synchronize::Step,
                 Switch::Off => timing,
             }),
-            capture: self.switches.ultra.is_on(),
-            graph: self.switches.graph.is_on(),
-            block: self.switches.block,
-            profile_steps: 0,
-            diagnose: false,
-            deterministic: self.on.deterministic,
-            check_repeatability: self.on.deterministic || self.on.repeatability.is_on(),
-            sample: 0,
-            trace: None,
-            count_work: false,
             kernels: vec![],
             ranks: None,
         })

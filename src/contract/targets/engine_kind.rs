@@ -1,7 +1,8 @@
 //! Flags that the engines accept or refuse.
 
 use super::Target;
-use crate::{BackendChoice, ElementType, Gemm, MatmulPrecision, TrainingOptions};
+use crate::flags::TrainingArgs;
+use crate::{BackendChoice, ElementType, Gemm, MatmulPrecision};
 
 /// The engine that carries out a target's steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,19 +18,21 @@ impl EngineKind {
     ///
     /// # Errors
     /// Names the flag and the remedy, for people.
-    pub fn check(self, target: Target, options: &TrainingOptions) -> Result<(), String> {
+    pub fn check(self, target: Target, flags: &TrainingArgs) -> Result<(), String> {
         match self {
-            EngineKind::Autodiff => check_autodiff(target, options),
-            EngineKind::Scheduled => check_scheduled(options),
+            EngineKind::Autodiff => check_autodiff(target, flags),
+            EngineKind::Scheduled => check_scheduled(flags),
         }
     }
 
-    /// True if the engine has code for the operand type on the device that `options` choose.
-    pub fn computes(self, options: &TrainingOptions) -> bool {
-        let on_gpu = !matches!(options.backend, BackendChoice::Auto | BackendChoice::Cpu);
-        match (self, options.operand_dtype) {
+    /// True if the engine has code for the operand type on the device that `flags` choose.
+    pub fn computes(self, flags: &TrainingArgs) -> bool {
+        let on_gpu = !matches!(flags.on.backend, BackendChoice::Auto | BackendChoice::Cpu);
+        match (self, flags.dtype.into()) {
             (EngineKind::Autodiff, _) | (_, ElementType::F32) => true,
-            (EngineKind::Scheduled, ElementType::Bf16) => on_gpu || options.gemm == Gemm::Cubek,
+            (EngineKind::Scheduled, ElementType::Bf16) => {
+                on_gpu || flags.switches.gemm == Gemm::Cubek
+            }
             (EngineKind::Scheduled, ElementType::F16) => false,
         }
     }
@@ -40,31 +43,36 @@ impl EngineKind {
     }
 }
 
-fn check_autodiff(target: Target, options: &TrainingOptions) -> Result<(), String> {
-    if options.gemm == Gemm::Vendor {
+fn check_autodiff(target: Target, flags: &TrainingArgs) -> Result<(), String> {
+    let switches = &flags.switches;
+    if switches.gemm == Gemm::Vendor {
         return Err(format!(
             "--gemm vendor: {target} multiplies through burn; use v4"
         ));
     }
-    let only_scheduled = match options {
-        TrainingOptions { block: Some(_), .. } => "--block single",
-        TrainingOptions { capture: false, .. } => "--ultra off",
-        _ if options.matmul_precision != MatmulPrecision::Auto => "--matmul-precision",
-        _ => return Ok(()),
+    let only_scheduled = if switches.block.is_some() {
+        "--block single"
+    } else if !switches.ultra.is_on() {
+        "--ultra off"
+    } else if switches.matmul_precision != MatmulPrecision::Auto {
+        "--matmul-precision"
+    } else {
+        return Ok(());
     };
     Err(format!(
         "{only_scheduled} is v4's: {target} has no such choice"
     ))
 }
 
-fn check_scheduled(options: &TrainingOptions) -> Result<(), String> {
-    if options.graph && options.gemm != Gemm::Cubek {
+fn check_scheduled(flags: &TrainingArgs) -> Result<(), String> {
+    let switches = &flags.switches;
+    if switches.graph.is_on() && switches.gemm != Gemm::Cubek {
         return Err(
             "--graph on: v4 replays its own graph, which --ultra switches; through burn it needs --gemm cubek too".into(),
         );
     }
-    let on_cpu = options.backend == BackendChoice::Cpu;
-    match options.matmul_precision {
+    let on_cpu = flags.on.backend == BackendChoice::Cpu;
+    match switches.matmul_precision {
         MatmulPrecision::Tf32 if on_cpu => Err(
             "--matmul-precision tf32: a CPU multiplies in f32; use auto, or the backend of a GPU"
                 .into(),

@@ -69,7 +69,7 @@ fn rounds(backend: Backend, library: LibraryKernels) -> bool {
 /// # Errors
 /// Errors of a device.
 pub fn compare_with_reference(
-    entrants: &[(Target, TrainingOptions)],
+    entrants: &[TrainingOptions],
     config: &ModelConfig,
     seed: u64,
     progress: &mut dyn FnMut(&str),
@@ -81,14 +81,15 @@ pub fn compare_with_reference(
     let of = entrants.len();
     (1..)
         .zip(entrants)
-        .map(|(number, (target, options))| {
+        .map(|(number, options)| {
+            let target = options.target;
             progress(&format!("the gradients of {target}, {number} of {of}"));
-            let device = super::open(*target, options)?;
+            let device = super::open(options)?;
             let mut engine = device.engine(options, &weights)?;
             let result = engine
                 .gradients(&batch)
                 .with_context(|| format!("{target} failed on {}", device.facts().device))?;
-            Ok(compare(*target, config, &result, &reference))
+            Ok(compare(target, config, &result, &reference))
         })
         .collect()
 }
@@ -163,28 +164,24 @@ pub struct Losses {
 /// # Errors
 /// Errors of a device.
 pub fn train_side_by_side(
-    entrants: &[(Target, TrainingOptions)],
+    entrants: &[TrainingOptions],
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Losses>> {
     let of = entrants.len();
     (1..)
         .zip(entrants)
-        .map(|(number, (target, options))| {
-            progress(&format!(
-                "{} steps of {target}, {number} of {of}",
-                options.steps
-            ));
-            let weights = Weights::small(&options.config, options.seed);
-            let mut data = Data::synthetic(&options.config, options.seed);
-            let device = super::open(*target, options)?;
+        .map(|(number, options)| {
+            let (target, steps, seed) =
+                (options.target, options.flags.num_steps, options.flags.seed);
+            progress(&format!("{steps} steps of {target}, {number} of {of}"));
+            let weights = Weights::small(&options.config, seed);
+            let mut data = Data::synthetic(&options.config, seed);
+            let device = super::open(options)?;
             let mut engine = device.engine(options, &weights)?;
-            let losses = (0..options.steps)
+            let losses = (0..steps)
                 .map(|_| Ok(engine.step(&data.next_batch(), Synchronize::Step)?.loss))
                 .collect::<Result<_>>()?;
-            Ok(Losses {
-                target: *target,
-                losses,
-            })
+            Ok(Losses { target, losses })
         })
         .collect()
 }

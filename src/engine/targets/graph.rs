@@ -19,7 +19,7 @@ const PREPARED: usize = 5;
 /// Returns whether steps under these options are to be replayed. With waits inside a step they are not, although they
 /// compute the same.
 pub fn is_replayed(options: &TrainingOptions) -> bool {
-    options.graph && options.synchronize != Synchronize::Phases
+    options.flags.switches.graph.is_on() && options.synchronize != Synchronize::Phases
 }
 
 /// The batch of a step, in buffers whose place a graph may remember.

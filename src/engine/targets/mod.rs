@@ -15,12 +15,12 @@ pub use tinyllama_contract::targets::*;
 
 use crate::train::EngineDevice;
 
-/// Opens the device that `options` select, with the engine of `target`.
+/// Opens the device that `options` select, with the engine of their target.
 ///
 /// # Errors
 /// Names what is missing on this machine, or an element type that the engine cannot compute with.
-pub fn open(target: Target, options: &TrainingOptions) -> Result<Box<dyn EngineDevice>> {
-    match target.engine {
+pub fn open(options: &TrainingOptions) -> Result<Box<dyn EngineDevice>> {
+    match options.target.engine {
         EngineKind::Autodiff => autodiff::open(options),
         EngineKind::Scheduled => Ok(Box::new(v4::open(options)?)),
     }

@@ -4,13 +4,12 @@ use std::time::Instant;
 
 use super::*;
 use crate::device::{Backend, BackendChoice, DeviceError, Tuning};
-use crate::model::{Preset, SideWork, Weights};
+use crate::model::{SideWork, Weights};
 use crate::train::event::{Body, Event, Summary};
 use crate::train::{
-    Data, EventSink, Gemm, MatmulPrecision, Reporter, StopSignal, Tally, TrainingEnd, train,
-    tuning_ahead,
+    Data, EventSink, Gemm, Reporter, StopSignal, Tally, TrainingEnd, train, tuning_ahead,
 };
-use tinyllama_contract::ElementType;
+use tinyllama_contract::flags::{RunSpec, Switch};
 
 #[derive(Clone, Default)]
 struct Collected(Arc<Mutex<Vec<Event>>>);
@@ -23,55 +22,29 @@ impl EventSink for Collected {
 }
 
 pub fn options_of(target: Target) -> TrainingOptions {
-    let mut config = Preset::Tiny.config();
-    (config.hidden, config.layers, config.ffn) = (32, 2, 48);
-    (config.heads, config.kv_heads) = (4, 2);
-    (config.sequence_length, config.batch_size, config.vocabulary) = (8, 2, 61);
-    TrainingOptions {
-        target: target.name,
-        recipe: target.recipe,
-        config,
-        backend: BackendChoice::Cpu,
-        device: None,
-        steps: 6,
-        warmup: 1,
-        learning_rate: 1e-2,
-        weight_decay: 0.01,
-        seed: 42,
-        operand_dtype: ElementType::F32,
-        or_f16: false,
-        matmul_precision: MatmulPrecision::F32,
-        gemm: Gemm::Auto,
-        tuning: None,
-        synchronize: target.timing,
-        capture: true,
-        graph: false,
-        block: None,
-        profile_steps: 0,
-        diagnose: false,
-        deterministic: true,
-        check_repeatability: true,
-        sample: 0,
-        trace: None,
-        count_work: true,
-        kernels: vec![],
-        ranks: None,
-    }
+    let flags = "--hidden=32 --layers=2 --ffn=48 --heads=4 --kv-heads=2 --seq-len=8 --batch-size=2 --vocab=61 \
+                 --backend=cpu --num-steps=6 --warmup=1 --learning-rate=1e-2 --matmul-precision=f32 --deterministic";
+    let spec = RunSpec::parse(target.name, flags.split_whitespace()).unwrap();
+    let mut options = spec.flags.training.options_of_any(target).unwrap();
+    options.report.flops = true;
+    options
 }
 
 #[test]
 fn a_refusal_names_what_a_graph_cannot_contain() {
     let refusal = |target: Target, change: fn(&mut TrainingOptions)| {
         let mut options = options_of(target);
-        options.graph = true;
+        options.flags.switches.graph = Switch::On;
         change(&mut options);
         let weights = Weights::small(&options.config, 1);
-        let device = open(target, &options).unwrap();
+        let device = open(&options).unwrap();
         device.engine(&options, &weights).err().unwrap()
     };
     for error in [
         refusal(v1::TARGET, |_| {}),
-        refusal(v4::TARGET, |options| options.gemm = Gemm::Cubek),
+        refusal(v4::TARGET, |options| {
+            options.flags.switches.gemm = Gemm::Cubek;
+        }),
     ] {
         let backend = Backend::Cpu;
         let error = error.downcast::<DeviceError>().unwrap();
@@ -85,7 +58,7 @@ fn a_refusal_names_what_a_graph_cannot_contain() {
 
 #[test]
 fn what_a_case_does_besides_training_changes_no_loss() {
-    let losses_of = |target| losses(&run(target, &options_of(target)).1);
+    let losses_of = |target| losses(&run(&options_of(target)).1);
     let expected = losses_of(v3::TARGET);
     for case in [case1::TARGET, case3::TARGET, case4::TARGET] {
         assert_eq!(losses_of(case), expected, "{case}");
@@ -95,11 +68,9 @@ fn what_a_case_does_besides_training_changes_no_loss() {
 #[test]
 fn tuning_is_the_one_asked_for_or_fits_the_backend() {
     let tried = |backend, tuning| {
-        let options = TrainingOptions {
-            backend,
-            tuning,
-            ..options_of(v1::TARGET)
-        };
+        let mut options = options_of(v1::TARGET);
+        options.flags.on.backend = backend;
+        options.flags.switches.tuning = tuning;
         tuning_ahead(&options)
     };
     assert_eq!(tried(BackendChoice::Cuda, None), Tuning::Rules);
@@ -116,10 +87,14 @@ fn tuning_is_the_one_asked_for_or_fits_the_backend() {
     }
 }
 
-fn run(target: Target, options: &TrainingOptions) -> (TrainingEnd, Vec<Event>) {
-    let device = open(target, options).unwrap();
-    let weights = Weights::new(&options.config, options.seed, options.recipe.initialisation);
-    let data = Data::synthetic(&options.config, options.seed);
+fn run(options: &TrainingOptions) -> (TrainingEnd, Vec<Event>) {
+    let device = open(options).unwrap();
+    let weights = Weights::new(
+        &options.config,
+        options.flags.seed,
+        options.recipe.initialisation,
+    );
+    let data = Data::synthetic(&options.config, options.flags.seed);
     let collected = Collected::default();
     let stop = StopSignal::default();
     let tally = Tally::new(options.config, options.recipe.tensors(&options.config));
@@ -143,13 +118,13 @@ fn losses(events: &[Event]) -> Vec<f64> {
 #[test]
 fn a_run_learns_repeats_bit_for_bit_and_ends_with_a_summary() {
     let started = Instant::now();
-    let (end, events) = run(v1::TARGET, &options_of(v1::TARGET));
+    let (end, events) = run(&options_of(v1::TARGET));
     assert_eq!(end, TrainingEnd::Complete);
     let first = losses(&events);
     assert_eq!(first.len(), 7);
     assert!((first[0] - 61f64.ln()).abs() < 0.2, "{first:?}");
     assert!(first[6] < first[0] - 0.05, "{first:?}");
-    assert_eq!(first, losses(&run(v1::TARGET, &options_of(v1::TARGET)).1));
+    assert_eq!(first, losses(&run(&options_of(v1::TARGET)).1));
 
     let summary = summary(&events);
     assert!(summary.complete && summary.measured_steps == 6);
@@ -171,8 +146,8 @@ fn a_run_learns_repeats_bit_for_bit_and_ends_with_a_summary() {
 fn a_loss_that_is_not_finite_ends_the_run() {
     for target in [v1::TARGET, v4::TARGET] {
         let mut options = options_of(target);
-        options.learning_rate = 1e30;
-        let (end, events) = run(target, &options);
+        options.flags.learning_rate = 1e30;
+        let (end, events) = run(&options);
         let not_finite = matches!(end, TrainingEnd::NotFinite(n) if n > 1);
         assert!(not_finite, "{target}: {end:?}");
         assert!(!summary(&events).complete);
@@ -182,13 +157,14 @@ fn a_loss_that_is_not_finite_ends_the_run() {
 /// Tests the stages of the debugging scenario, each with the mistake that a learner has to find.
 #[test]
 fn stages_show_their_mistakes_where_the_backend_lets_them() {
-    let baseline = run(v1::TARGET, &options_of(v1::TARGET)).1;
+    let baseline = run(&options_of(v1::TARGET)).1;
     let expected = losses(&baseline);
     for target in Target::stages() {
         let mut options = options_of(target);
-        options.diagnose = true;
-        options.check_repeatability = false;
-        let (_, events) = run(target, &options);
+        options.report.diagnose = true;
+        options.flags.on.deterministic = false;
+        options.flags.on.repeatability = Switch::Off;
+        let (_, events) = run(&options);
         let found = losses(&events);
         let summary = summary(&events);
         let outside = events.iter().find_map(|event| match &event.body {
@@ -246,9 +222,9 @@ fn every_engine_continues_a_text_and_says_who_got_a_gradient() {
     for target in [v3::TARGET, v4::TARGET] {
         let mut options = options_of(target);
         options.config.vocabulary = 256;
-        options.sample = 5;
-        options.profile_steps = 1;
-        let device = open(target, &options).unwrap();
+        options.report.sample = 5;
+        options.report.profile_steps = 1;
+        let device = open(&options).unwrap();
         let weights = Weights::small(&options.config, 1);
         let mut engine = device.engine(&options, &weights).unwrap();
         let mut data = Data::text(&path, &options.config, 1).unwrap();

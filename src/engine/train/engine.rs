@@ -111,7 +111,7 @@ pub trait Engine {
 
     /// Counts the work of a step of the whole batch by part, from shapes.
     fn work(&self, options: &TrainingOptions) -> Vec<(Part, Work)> {
-        work::training_step(&options.config, &options.recipe, options.operand_dtype)
+        work::training_step(&options.config, &options.recipe, options.operand_dtype())
     }
 
     /// Returns a remark about the steps for the reader, once they are over.

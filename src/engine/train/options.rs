@@ -6,7 +6,7 @@ use burn::tensor::FloatDType;
 use tinyllama_base::{DeviceFacts, locale};
 use tinyllama_contract::event::{self, Hello, RankPlan};
 use tinyllama_contract::{
-    Backend, ElementType, MatrixProducts, RankOptions, TrainingOptions, Tuning,
+    Backend, ElementType, MatrixProducts, RankOptions, TrainingOptions, Tuning, WEIGHT_DECAY,
 };
 
 use crate::device;
@@ -33,13 +33,13 @@ pub fn tuning_ahead(options: &TrainingOptions) -> Tuning {
         true => Backend::Rocm,
         false => Backend::Vulkan,
     };
-    tuning_on(options, options.backend.backend().unwrap_or(auto))
+    tuning_on(options, options.flags.on.backend.backend().unwrap_or(auto))
 }
 
 /// AMD GPUs tune by trying, unless the options say otherwise: only a trial shows which kernels compile there. On a CPU
 /// `full` means burn's product as it is, and everything else this project's threads around it.
 fn tuning_on(options: &TrainingOptions, backend: Backend) -> Tuning {
-    options.tuning.unwrap_or(match backend {
+    options.flags.switches.tuning.unwrap_or(match backend {
         Backend::Cuda | Backend::Vulkan | Backend::Cpu => Tuning::Rules,
         Backend::Rocm => Tuning::Full,
     })
@@ -77,10 +77,11 @@ pub fn hello(
     data: &Data,
     matmul_precision: MatrixProducts,
 ) -> Hello {
+    let flags = &options.flags;
     Hello {
         stream: event::VERSION,
         version: env!("CARGO_PKG_VERSION").into(),
-        target: options.target.into(),
+        target: options.target.name.into(),
         recipe: options.recipe,
         backend: device.backend.clone(),
         device: device.device.clone(),
@@ -88,24 +89,24 @@ pub fn hello(
         driver: device.driver.clone(),
         device_memory: device.memory,
         config: options.config,
-        seed: options.seed,
+        seed: flags.seed,
         parameters: options.config.parameters(),
         parameter_tensors: options.recipe.tensors(&options.config),
-        dtype: options.operand_dtype.name().into(),
+        dtype: options.operand_dtype().name().into(),
         matmul_precision,
-        learning_rate: options.learning_rate,
-        weight_decay: f64::from(options.weight_decay),
-        steps: options.steps,
-        warmup: options.warmup,
+        learning_rate: flags.learning_rate,
+        weight_decay: f64::from(WEIGHT_DECAY),
+        steps: flags.num_steps,
+        warmup: flags.warmup,
         data: data.source(),
-        deterministic: options.deterministic,
+        deterministic: flags.on.deterministic,
         synchronize: options.synchronize.name().into(),
         node: event::NODES.into_iter().find_map(locale::variable),
         block_sizes: BTreeMap::new(),
         ranks: options.ranks.as_ref().map(|ranks| RankPlan {
             ranks: ranks.ranks,
-            overlap: ranks.overlap,
-            bucket_bytes: ranks.bucket_bytes as u64,
+            overlap: ranks.flags.overlap.is_on(),
+            bucket_bytes: ranks.flags.bucket_bytes() as u64,
             gradient_bytes: options.gradient_bytes(),
         }),
     }

@@ -37,7 +37,8 @@ pub fn train(
         engine: device.engine(options, weights)?,
         counts_gradients: false,
     };
-    let total = options.warmup + options.steps;
+    let warmup = options.flags.warmup;
+    let total = warmup + options.flags.num_steps;
     let mut turns = Turns::from_environment()?;
     // A profiler that is limited to this region records nothing else: no warm-up, no tuning, no repeatability check.
     let mut region = None;
@@ -47,7 +48,7 @@ pub fn train(
             return Ok(TrainingEnd::Stopped(reason));
         }
         run.announce_phase(n);
-        if n == options.warmup + 1 {
+        if n == warmup + 1 {
             region = Some(ranges::begin_counted_region());
         }
         let batch = data.next_batch();
@@ -57,12 +58,12 @@ pub fn train(
             ranks_agree = run.check_ranks(&batch)?;
         }
         if n == 1
-            && options.diagnose
+            && options.report.diagnose
             && let Some(observed) = run.engine.activations(&batch)?
         {
             reporter.emit(Body::Activations(observed));
         }
-        let counted = turns.as_mut().filter(|_| n > options.warmup);
+        let counted = turns.as_mut().filter(|_| n > warmup);
         let loss = match counted {
             Some(turns) => {
                 turns.wait(stop);
@@ -92,7 +93,7 @@ pub fn train(
     if let Some(body) = device.experiment(options, weights, &batch)? {
         reporter.emit(body);
     }
-    if options.sample > 0 {
+    if options.report.sample > 0 {
         run.sample(&data)?;
     }
     Ok(end)
@@ -110,7 +111,7 @@ struct TrainingRun<'a> {
 
 impl TrainingRun<'_> {
     fn announce_phase(&self, n: usize) {
-        let TrainingOptions { warmup, steps, .. } = *self.options;
+        let (warmup, steps) = (self.options.flags.warmup, self.options.flags.num_steps);
         // A step that compiles does not count as warm-up.
         let first = if self.engine.compiles_in_first_step() {
             2
@@ -167,7 +168,7 @@ impl TrainingRun<'_> {
         self.reporter.step(Step {
             n,
             of,
-            measured: n > self.options.warmup,
+            measured: n > self.options.flags.warmup,
             loss,
             total_ms: times.total,
             forward_ms: times.forward,
@@ -198,7 +199,12 @@ impl TrainingRun<'_> {
 
     /// Compares gradients over all ranks with those of one device, if there are several ranks.
     fn check_ranks(&mut self, batch: &Batch) -> Result<bool> {
-        if !self.options.ranks.as_ref().is_some_and(|ranks| ranks.check) {
+        if !self
+            .options
+            .ranks
+            .as_ref()
+            .is_some_and(|ranks| ranks.flags.check_ranks.is_on())
+        {
             return Ok(true);
         }
         let message = "comparing gradients over all GPUs with those of one";
@@ -219,7 +225,7 @@ impl TrainingRun<'_> {
             self.device.backend(),
             self.device.facts().device,
             self.options.config,
-            self.options.operand_dtype.name(),
+            self.options.operand_dtype().name(),
         );
         Some(CompileProgress::start(
             self.reporter.clone(),
@@ -233,13 +239,13 @@ impl TrainingRun<'_> {
         if let Some(remark) = self.engine.remark() {
             self.reporter.note(remark);
         }
-        if self.counts_gradients && !self.options.check_repeatability {
+        if self.counts_gradients && !self.options.checks_repeatability() {
             return Ok(TrainingEnd::Complete);
         }
         let (result, with_gradient) = repeatability::check(self.engine.as_mut(), batch)
             .context("comparing two repeats of a step failed")?;
         let identical = result.identical;
-        if self.options.deterministic && !identical {
+        if self.options.flags.on.deterministic && !identical {
             let culprit = match &result.differing_parameter {
                 Some(name) => {
                     format!("the gradient of {name} first: its kernel adds in an order that varies")
@@ -253,11 +259,11 @@ impl TrainingRun<'_> {
         }
         self.reporter.update(|tally| {
             tally.parameters_with_gradient.get_or_insert(with_gradient);
-            if self.options.check_repeatability {
+            if self.options.checks_repeatability() {
                 tally.repeatability = Some(result);
             }
         });
-        Ok(if self.options.deterministic && !identical {
+        Ok(if self.options.flags.on.deterministic && !identical {
             TrainingEnd::NotDeterministic
         } else {
             TrainingEnd::Complete
@@ -265,11 +271,11 @@ impl TrainingRun<'_> {
     }
 
     fn profile_and_count(&mut self, batch: &Batch) -> Result<()> {
-        let trace = match self.options.profile_steps {
+        let trace = match self.options.report.profile_steps {
             0 => None,
             steps => self.profile(batch, steps)?,
         };
-        if self.options.count_work {
+        if self.options.report.flops {
             let counted = self.engine.work(self.options);
             let median = self.reporter.median_ms();
             let parts = kernel_table::parts(&counted, trace.as_ref(), median);
@@ -294,7 +300,7 @@ impl TrainingRun<'_> {
             }
             Profiling::HostOnly(why) => self.reporter.note(format!("no kernel table: {why}")),
         }
-        if !launches && self.options.trace.is_none() {
+        if !launches && self.options.report.trace.is_none() {
             return Ok(None);
         }
         let observed = self.engine.profile(batch, steps, self.stop)?;
@@ -302,7 +308,7 @@ impl TrainingRun<'_> {
             let table = kernel_table::kernels(&observed);
             self.reporter.emit(Body::Kernels(table));
         }
-        if let Some(path) = &self.options.trace {
+        if let Some(path) = &self.options.report.trace {
             trace::write_chrome_trace(path, &observed)?;
         }
         Ok(launches.then_some(observed))
@@ -315,7 +321,7 @@ impl TrainingRun<'_> {
             return Ok(());
         };
         let window = self.options.config.sequence_length;
-        let length = self.options.sample;
+        let length = self.options.report.sample;
         let sample = sample::continue_text(self.engine.as_mut(), prompt, window, length)
             .context("continuing the text failed")?;
         self.reporter.emit(Body::Sample(sample));

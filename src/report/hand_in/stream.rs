@@ -164,12 +164,13 @@ fn trained(run: &RunEntry, stream: &Stream) -> Option<String> {
         Ok(options) => options,
         Err(error) => return refused(&error),
     };
+    let flags = &options.flags;
     let asked = (
         options.config,
         options.recipe,
-        options.seed,
-        options.steps,
-        options.warmup,
+        flags.seed,
+        flags.num_steps,
+        flags.warmup,
     );
     let made = (
         hello.config,
@@ -178,7 +179,7 @@ fn trained(run: &RunEntry, stream: &Stream) -> Option<String> {
         hello.steps,
         hello.warmup,
     );
-    let is_asked = asked == made && options.learning_rate == hello.learning_rate;
+    let is_asked = asked == made && flags.learning_rate == hello.learning_rate;
     (!is_asked).then(|| "has the stream of another run than its command line asks for".into())
 }
 

@@ -42,8 +42,9 @@ pub fn open(options: &TrainingOptions) -> Result<Box<dyn EngineDevice>> {
         fusion: options.recipe.graph_fusion,
         tuning: tuning_ahead(options),
     });
-    let open = device::open(options.backend, options.device.as_deref())?;
-    open.require_dtype(float_dtype(options.operand_dtype))?;
+    let on = &options.flags.on;
+    let open = device::open(on.backend, on.device.as_deref())?;
+    open.require_dtype(float_dtype(options.operand_dtype()))?;
     Ok(Box::new(BurnDevice { open }))
 }
 
@@ -108,7 +109,7 @@ impl EngineDevice for BurnDevice {
     fn matrix_products(&self, options: &TrainingOptions) -> MatrixProducts {
         let library = library_on(options, self.open.backend);
         MatrixProducts::new(
-            operands(float_dtype(options.operand_dtype), &self.open, library),
+            operands(float_dtype(options.operand_dtype()), &self.open, library),
             None,
         )
     }
@@ -116,21 +117,20 @@ impl EngineDevice for BurnDevice {
     fn engine(&self, options: &TrainingOptions, weights: &Weights) -> Result<Box<dyn Engine>> {
         let device = self.open.device.clone();
         let precision = ModelPrecision::with_operands(match options.recipe.operands {
-            OperandTypes::Asked => float_dtype(options.operand_dtype),
+            OperandTypes::Asked => float_dtype(options.operand_dtype()),
             OperandTypes::Single => FloatDType::F32,
         });
         let context = Context::new(options.config, options.recipe, precision, &device)
             .with_library(library_on(options, self.open.backend));
-        if options.graph && context.recipe.side_work != SideWork::None {
+        let graph = options.flags.switches.graph.is_on();
+        if graph && context.recipe.side_work != SideWork::None {
             bail!(
                 "--graph on: {} does more than train within each step, which a graph cannot contain",
                 options.target
             );
         }
         let batch = [options.config.batch_size, options.config.sequence_length];
-        let inputs = options
-            .graph
-            .then(|| GraphInputs::new(&batch, &device, self.open.backend));
+        let inputs = graph.then(|| GraphInputs::new(&batch, &device, self.open.backend));
         let launches = match self.open.backend.is_asynchronous() {
             true => Some(LaunchCounter::start()),
             false => (!options.recipe.kernels().is_empty()).then(LaunchCounter::start_on_cpu),

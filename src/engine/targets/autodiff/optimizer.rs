@@ -12,6 +12,7 @@ use tinyllama_kernels::adamw::AdamW;
 
 use crate::model::{Llama, Operations};
 use crate::train::TrainingOptions;
+use tinyllama_contract::WEIGHT_DECAY;
 
 /// AdamW in the form that the recipe selects.
 pub enum Optimizer {
@@ -45,13 +46,14 @@ impl Optimizer {
         let hyper = options.hyperparameters();
         let placeholder = Tensor::zeros([1], device);
         // The library's factors are arguments, which a graph would repeat.
-        let for_graph = options.graph.then(|| AdamW::for_graph(hyper, device));
+        let graph = options.flags.switches.graph.is_on();
+        let for_graph = graph.then(|| AdamW::for_graph(hyper, device));
         match (options.recipe.operations, for_graph.flatten()) {
             (Operations::Library, None) => {
                 let config = AdamWConfig::new()
                     .with_beta_1(hyper.beta1 as f32)
                     .with_beta_2(hyper.beta2 as f32)
-                    .with_weight_decay(options.weight_decay)
+                    .with_weight_decay(WEIGHT_DECAY)
                     .with_epsilon(hyper.epsilon as f32);
                 let learning_rate = hyper.learning_rate;
                 match on_cpu {

@@ -66,8 +66,8 @@ pub enum ExecutorKind {
 /// # Errors
 /// [`DeviceError`] if the choice leads to no device.
 pub fn open(options: &TrainingOptions) -> Result<Platform> {
-    let (choice, gemm) = (options.backend, options.gemm);
-    let wanted = options.device.as_deref();
+    let (choice, gemm) = (options.flags.on.backend, options.flags.switches.gemm);
+    let wanted = options.flags.on.device.as_deref();
     if gemm == Gemm::Cubek {
         return open_client(choice, options);
     }
@@ -110,7 +110,7 @@ fn open_client(choice: BackendChoice, options: &TrainingOptions) -> Result<Platf
         fusion: true,
         tuning: tuning_ahead(options),
     });
-    let open = device::open(choice, options.device.as_deref())?;
+    let open = device::open(choice, options.flags.on.device.as_deref())?;
     Ok(Platform {
         facts: open.facts.clone(),
         kind: ExecutorKind::Client(open),
@@ -189,8 +189,8 @@ impl Platform {
         let driver = self.driver("this")?.clone();
         let device_options = DeviceOptions {
             precision: self.precision(options)?,
-            capture: options.capture,
-            selection: match options.deterministic {
+            capture: options.flags.switches.ultra.is_on(),
+            selection: match options.flags.on.deterministic {
                 true => AlgorithmSelection::Heuristic,
                 false => AlgorithmSelection::Measured {
                     candidates: CANDIDATES,
@@ -203,10 +203,10 @@ impl Platform {
     }
 
     fn host_executor(&self, options: &TrainingOptions) -> Result<HostExecutor> {
-        if options.gemm == Gemm::Vendor {
+        if options.flags.switches.gemm == Gemm::Vendor {
             self.driver("--gemm vendor")?;
         }
-        if options.operand_dtype != ElementType::F32 {
+        if options.operand_dtype() != ElementType::F32 {
             bail!(DeviceError::UnsupportedType {
                 device: self.facts.device.clone(),
                 dtype: "bf16 or f16 in v4's host form".into(),
@@ -223,18 +223,19 @@ impl Platform {
         open: &OpenDevice,
     ) -> Result<ClientExecutor> {
         self.precision(options)?;
-        open.require_dtype(float_dtype(options.operand_dtype))?;
+        let graph = options.flags.switches.graph.is_on();
+        open.require_dtype(float_dtype(options.operand_dtype()))?;
         let executor = ClientExecutor::new(
             open.device.clone(),
             Schedule::new(&options.config, Concurrency::NONE),
             options.hyperparameters(),
             ClientOptions {
-                operands: float_dtype(options.operand_dtype),
+                operands: float_dtype(options.operand_dtype()),
                 library: client_library(options, open.backend),
-                graph: options.graph,
+                graph,
             },
         );
-        match options.graph {
+        match graph {
             true => executor.with_graph(open.backend),
             false => Ok(executor),
         }
@@ -276,17 +277,22 @@ impl Platform {
     /// f16, which V4 does not support.
     pub fn precision(&self, options: &TrainingOptions) -> Result<GemmPrecision> {
         let tf32 = matches!(self.kind, ExecutorKind::Driver { tf32: true, .. });
-        Ok(match (options.operand_dtype, options.matmul_precision) {
-            (ElementType::Bf16, _) => GemmPrecision::Bf16,
-            (ElementType::F32, _) if keeps_all_bits(options) => GemmPrecision::F32,
-            (ElementType::F32, MatmulPrecision::Tf32) => GemmPrecision::Tf32,
-            (ElementType::F32, _) if tf32 => GemmPrecision::Tf32,
-            (ElementType::F32, _) => GemmPrecision::F32,
-            _ => bail!(DeviceError::UnsupportedType {
-                device: "v4".into(),
-                dtype: "f16".into(),
-            }),
-        })
+        Ok(
+            match (
+                options.operand_dtype(),
+                options.flags.switches.matmul_precision,
+            ) {
+                (ElementType::Bf16, _) => GemmPrecision::Bf16,
+                (ElementType::F32, _) if keeps_all_bits(options) => GemmPrecision::F32,
+                (ElementType::F32, MatmulPrecision::Tf32) => GemmPrecision::Tf32,
+                (ElementType::F32, _) if tf32 => GemmPrecision::Tf32,
+                (ElementType::F32, _) => GemmPrecision::F32,
+                _ => bail!(DeviceError::UnsupportedType {
+                    device: "v4".into(),
+                    dtype: "f16".into(),
+                }),
+            },
+        )
     }
 }
 
@@ -312,7 +318,7 @@ impl EngineDevice for Platform {
                 }
                 library => {
                     let operands =
-                        autodiff::operands(float_dtype(options.operand_dtype), open, library);
+                        autodiff::operands(float_dtype(options.operand_dtype()), open, library);
                     let by = match library {
                         LibraryKernels::Direct => "this project's kernel or burn's own library",
                         _ => "burn's own library",
@@ -343,7 +349,7 @@ impl EngineDevice for Platform {
         if !options.kernels.is_empty() && matches!(self.kind, ExecutorKind::Client(_)) {
             self.driver("--kernel")?;
         }
-        if options.block.is_some() {
+        if options.flags.switches.block.is_some() {
             // This fails now instead of after the training.
             self.driver("--block single")?;
         }
@@ -357,7 +363,7 @@ impl EngineDevice for Platform {
                 ExecutorKind::Host => Some(LaunchCounter::start_on_cpu()),
                 _ => None,
             },
-            capture: options.capture,
+            capture: options.flags.switches.ultra.is_on(),
             ranks: self.ranks(options),
         }))
     }
@@ -368,7 +374,7 @@ impl EngineDevice for Platform {
         weights: &Weights,
         batch: &Batch,
     ) -> Result<Option<Body>> {
-        let compared = match options.block {
+        let compared = match options.flags.switches.block {
             Some(BlockForm::Single) => Some(block::compare(self, options, weights, batch)?),
             None => None,
         };
@@ -378,12 +384,13 @@ impl EngineDevice for Platform {
 
 /// Returns whether f32 operands of products must not be rounded.
 fn keeps_all_bits(options: &TrainingOptions) -> bool {
-    options.matmul_precision == MatmulPrecision::F32 || options.tuning == Some(Tuning::Off)
+    let switches = &options.flags.switches;
+    switches.matmul_precision == MatmulPrecision::F32 || switches.tuning == Some(Tuning::Off)
 }
 
 /// Chooses burn's products. Only the plainest ones keep all bits; the others may round for the matrix units.
 fn client_library(options: &TrainingOptions, backend: Backend) -> LibraryKernels {
-    match options.operand_dtype {
+    match options.operand_dtype() {
         ElementType::F32 if keeps_all_bits(options) => LibraryKernels::Plain,
         _ => library_on(options, backend),
     }
@@ -398,11 +405,10 @@ mod tests {
     #[test]
     fn burns_products_mean_burns_client_and_vulkan_has_no_vendors() {
         let open = |backend, gemm| {
-            open(&TrainingOptions {
-                backend,
-                gemm,
-                ..options_of(v4::TARGET)
-            })
+            let mut options = options_of(v4::TARGET);
+            options.flags.on.backend = backend;
+            options.flags.switches.gemm = gemm;
+            open(&options)
         };
         for gemm in [Gemm::Auto, Gemm::Vendor] {
             let cpu = open(BackendChoice::Cpu, gemm).unwrap();

@@ -154,7 +154,7 @@ fn by_burn(
     options: &TrainingOptions,
     open: &OpenDevice,
 ) -> Result<ProductRun> {
-    let (device, dtype) = (open.device.clone(), float_dtype(options.operand_dtype));
+    let (device, dtype) = (open.device.clone(), float_dtype(options.operand_dtype()));
     let library = library_on(options, open.backend);
     let operand = |rows, columns, transposed| {
         let shape = stored(rows, columns, transposed);

@@ -33,8 +33,8 @@ pub fn sums(options: &RankOptions, precision: GemmPrecision) -> Sums {
     Sums {
         rank: options.rank,
         ranks: options.ranks,
-        bucket: options.bucket_bytes / precision.element_bytes(),
-        overlap: options.overlap,
+        bucket: options.flags.bucket_bytes() / precision.element_bytes(),
+        overlap: options.flags.overlap.is_on(),
     }
 }
 
