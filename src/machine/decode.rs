@@ -288,6 +288,7 @@ fn modifier(word: &str) -> (&str, &str) {
     split.unwrap_or((word, ""))
 }
 
+/// Adds to a decoded instruction what its name and its modifiers say.
 fn apply(
     instruction: &mut Instruction,
     name: &str,
@@ -295,8 +296,40 @@ fn apply(
     modifiers: &Modifiers<'_>,
     lanes: usize,
 ) -> Result<(), String> {
-    let operands = &mut instruction.operands;
-    let (got, wanted) = (operands.len(), entry.operands);
+    add_implied_operands(&mut instruction.operands, name, modifiers);
+    let (got, wanted) = (instruction.operands.len(), entry.operands);
+    if got < wanted {
+        return Err(format!("{wanted} operands are needed, and {got} were read"));
+    }
+    waits(instruction, name, modifiers);
+    select_halves(instruction, name, modifiers);
+    let sources = usize::from(instruction.destinations);
+    if let Some((pattern, value)) = modifiers.0.iter().find(|one| is_listed(PERMUTES, one.0)) {
+        let source = instruction
+            .operands
+            .get_mut(sources)
+            .ok_or("nothing to permute")?;
+        let permute = permute(pattern, &numbers(value), modifiers, *source, lanes);
+        instruction.special.get_or_insert_default().permute = Some(permute);
+        source.kind = Kind::Permuted;
+    }
+    for (modifier, value) in &modifiers.0 {
+        apply_modifier(instruction, name, modifiers, modifier, value)?;
+    }
+    if let Some(memory) = &instruction.memory
+        && memory.is_atomic()
+        && memory.space == Space::Global
+    {
+        // An atomic with a result has one operand more.
+        let returns = instruction.operands.len() > 3 - usize::from(memory.flat);
+        instruction.destinations = u8::from(returns);
+    }
+    Ok(())
+}
+
+/// Adds the operands that the assembler does not write.
+fn add_implied_operands(operands: &mut Vec<Operand>, name: &str, modifiers: &Modifiers<'_>) {
+    let got = operands.len();
     match name {
         "v_fmac_f32" | "v_fmac_f64" | "v_mac_f32" | "s_fmac_f32" => {
             operands.extend(operands.first().copied())
@@ -311,10 +344,10 @@ fn apply(
         }
         _ => {}
     }
-    if operands.len() < wanted {
-        return Err(format!("{wanted} operands are needed, and {got} were read"));
-    }
-    waits(instruction, name, modifiers);
+}
+
+/// Sets which half of a register each operand is, from `op_sel` and its like.
+fn select_halves(instruction: &mut Instruction, name: &str, modifiers: &Modifiers<'_>) {
     let sources = usize::from(instruction.destinations);
     if name.starts_with("v_pk_") {
         let all = [
@@ -336,56 +369,46 @@ fn apply(
                 .or(operand.part);
         }
     }
-    if let Some((pattern, value)) = modifiers.0.iter().find(|one| is_listed(PERMUTES, one.0)) {
-        let source = instruction
-            .operands
-            .get_mut(sources)
-            .ok_or("nothing to permute")?;
-        let permute = permute(pattern, &numbers(value), modifiers, *source, lanes);
-        instruction.special.get_or_insert_default().permute = Some(permute);
-        source.kind = Kind::Permuted;
-    }
-    for (modifier, value) in &modifiers.0 {
-        let special = &mut instruction.special;
-        match *modifier {
-            "offset" if value.starts_with("swizzle") => instruction.extra[0] = swizzle(value)?,
-            "offset" | "offset0" | "offset1" => {
-                let offset = integer(value).and_then(|n| i32::try_from(n.cast_signed()).ok());
-                let offset = offset.ok_or_else(|| format!("`{value}` is no offset"))?;
-                instruction.offsets[usize::from(*modifier == "offset1")] = offset;
-                if name == "ds_swizzle_b32" {
-                    instruction.extra[0] = offset.cast_unsigned();
-                }
+}
+
+fn apply_modifier(
+    instruction: &mut Instruction,
+    name: &str,
+    modifiers: &Modifiers<'_>,
+    modifier: &str,
+    value: &str,
+) -> Result<(), String> {
+    let special = &mut instruction.special;
+    match modifier {
+        "offset" if value.starts_with("swizzle") => instruction.extra[0] = swizzle(value)?,
+        "offset" | "offset0" | "offset1" => {
+            let offset = integer(value).and_then(|n| i32::try_from(n.cast_signed()).ok());
+            let offset = offset.ok_or_else(|| format!("`{value}` is no offset"))?;
+            instruction.offsets[usize::from(modifier == "offset1")] = offset;
+            if name == "ds_swizzle_b32" {
+                instruction.extra[0] = offset.cast_unsigned();
             }
-            "clamp" => special.get_or_insert_default().clamp = true,
-            "mul" => special.get_or_insert_default().factor = integer(value).map(|n| n as f32),
-            "div" => special.get_or_insert_default().factor = Some(0.5),
-            "src0_sel" | "src1_sel" => {
-                let at = sources + usize::from(*modifier == "src1_sel");
-                let operand = instruction.operands.get_mut(at).ok_or("no such source")?;
-                let signed = operand.part.is_some_and(|(_, _, signed)| signed);
-                operand.part = part(value)?.map(|(shift, bits)| (shift, bits, signed));
-            }
-            "dst_sel" => {
-                let preserve = modifiers.get("dst_unused") == Some("UNUSED_PRESERVE");
-                if let Some((shift, bits)) = part(value)? {
-                    special.get_or_insert_default().part = Some((shift, bits, preserve));
-                }
-            }
-            "register" => instruction.extra[0] = u32::from(value.contains("SHADER_CYCLES")),
-            "op_sel" => {}
-            "op_sel_hi" | "neg_lo" | "neg_hi" if name.starts_with("v_pk_") => {}
-            other if is_listed(IGNORED, other) || is_listed(PERMUTES, other) => {}
-            other => return Err(format!("modifier `{other}` is not known to this emulator")),
         }
-    }
-    if let Some(memory) = &instruction.memory
-        && memory.is_atomic()
-        && memory.space == Space::Global
-    {
-        // An atomic with a result has one operand more.
-        let returns = instruction.operands.len() > 3 - usize::from(memory.flat);
-        instruction.destinations = u8::from(returns);
+        "clamp" => special.get_or_insert_default().clamp = true,
+        "mul" => special.get_or_insert_default().factor = integer(value).map(|n| n as f32),
+        "div" => special.get_or_insert_default().factor = Some(0.5),
+        "src0_sel" | "src1_sel" => {
+            let at = usize::from(instruction.destinations) + usize::from(modifier == "src1_sel");
+            let operand = instruction.operands.get_mut(at).ok_or("no such source")?;
+            let signed = operand.part.is_some_and(|(_, _, signed)| signed);
+            operand.part = part(value)?.map(|(shift, bits)| (shift, bits, signed));
+        }
+        "dst_sel" => {
+            let preserve = modifiers.get("dst_unused") == Some("UNUSED_PRESERVE");
+            if let Some((shift, bits)) = part(value)? {
+                special.get_or_insert_default().part = Some((shift, bits, preserve));
+            }
+        }
+        "register" => instruction.extra[0] = u32::from(value.contains("SHADER_CYCLES")),
+        "op_sel" => {}
+        "op_sel_hi" | "neg_lo" | "neg_hi" if name.starts_with("v_pk_") => {}
+        other if is_listed(IGNORED, other) || is_listed(PERMUTES, other) => {}
+        other => return Err(format!("modifier `{other}` is not known to this emulator")),
     }
     Ok(())
 }

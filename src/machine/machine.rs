@@ -235,6 +235,14 @@ fn packet(launch: &Launch<'_>) -> Vec<u8> {
     packet
 }
 
+/// What one instruction did, for an observer. Reused from instruction to instruction.
+#[derive(Default)]
+struct StepRecord {
+    access: Access,
+    /// Indices of the instructions that a wait waited for.
+    waited: Vec<u32>,
+}
+
 struct Workgroup<'a> {
     program: &'a Program,
     number: [u32; 3],
@@ -302,70 +310,10 @@ impl<'a> Workgroup<'a> {
         if O::ACTIVE {
             observer.begin(self.program, self.number, &self.waves, &self.lds);
         }
-        let mut access = Access::default();
-        let mut waited = vec![];
+        let mut seen = StepRecord::default();
         loop {
             for index in 0..self.waves.len() {
-                let wave = &mut self.waves[index];
-                let program = self.program;
-                let mut turn = TURN;
-                let mut previous = wave.pc;
-                while wave.status == Status::Running && turn > 0 {
-                    turn -= 1;
-                    let pc = wave.pc;
-                    let exec = wave.exec();
-                    let Some(instruction) = program.instructions.get(pc as usize) else {
-                        let fault = Fault::BadJump(u64::from(pc) * 8);
-                        return Err(self.located(launch, fault, pc, index, exec).into());
-                    };
-                    wave.pc += 1;
-                    let meetings = u8::from(instruction.is_after_wave_barrier);
-                    wave.meetings = wave.meetings.wrapping_add(meetings);
-                    machine.executed += 1;
-                    if O::ACTIVE {
-                        access.clear();
-                        waited.clear();
-                    }
-                    let mut core = Core {
-                        program,
-                        wave: &mut *wave,
-                        memory: &mut machine.memory,
-                        lds: &mut self.lds,
-                        access: O::ACTIVE.then_some(&mut access),
-                        waited: &mut waited,
-                        steps: machine.executed,
-                        order: &mut machine.order,
-                        mistakes: &mut machine.mistakes,
-                        workgroup: self.number,
-                        block: launch.block,
-                    };
-                    let done = if machine.executed > budget {
-                        Err(Box::new(Fault::Endless(launch.budget)))
-                    } else {
-                        execute(&mut core, instruction, launch.checks_waits)
-                    };
-                    if let Err(fault) = done {
-                        // Traps of several lines may be merged. The branch to it still has its line.
-                        let is_trap = matches!(*fault, Fault::Trap { .. });
-                        let pc = if is_trap { previous } else { pc };
-                        return Err(self.located(launch, *fault, pc, index, exec).into());
-                    }
-                    previous = pc;
-                    if O::ACTIVE {
-                        observer.step(&Step {
-                            program,
-                            workgroup: self.number,
-                            pc,
-                            instruction,
-                            exec,
-                            access: &access,
-                            waited: &waited,
-                            wave,
-                            lds: &self.lds,
-                        });
-                    }
-                    waited.clear();
-                }
+                self.take_turn(index, machine, launch, budget, observer, &mut seen)?;
             }
             if self.waves.iter().any(|wave| wave.status == Status::Running) {
                 continue;
@@ -388,6 +336,79 @@ impl<'a> Workgroup<'a> {
                 wave.meetings = 0;
             }
         }
+    }
+
+    /// Executes instructions of one wave until it stops running or its turn is over.
+    fn take_turn<O: Observer>(
+        &mut self,
+        index: usize,
+        machine: &mut Machine<'_>,
+        launch: &Launch<'_>,
+        budget: u64,
+        observer: &mut O,
+        StepRecord { access, waited }: &mut StepRecord,
+    ) -> Result<(), LaunchError> {
+        let wave = &mut self.waves[index];
+        let program = self.program;
+        let mut turn = TURN;
+        let mut previous = wave.pc;
+        while wave.status == Status::Running && turn > 0 {
+            turn -= 1;
+            let pc = wave.pc;
+            let exec = wave.exec();
+            let Some(instruction) = program.instructions.get(pc as usize) else {
+                let fault = Fault::BadJump(u64::from(pc) * 8);
+                return Err(self.located(launch, fault, pc, index, exec).into());
+            };
+            wave.pc += 1;
+            let meetings = u8::from(instruction.is_after_wave_barrier);
+            wave.meetings = wave.meetings.wrapping_add(meetings);
+            machine.executed += 1;
+            if O::ACTIVE {
+                access.clear();
+                waited.clear();
+            }
+            let mut core = Core {
+                program,
+                wave: &mut *wave,
+                memory: &mut machine.memory,
+                lds: &mut self.lds,
+                access: O::ACTIVE.then_some(&mut *access),
+                waited: &mut *waited,
+                steps: machine.executed,
+                order: &mut machine.order,
+                mistakes: &mut machine.mistakes,
+                workgroup: self.number,
+                block: launch.block,
+            };
+            let done = if machine.executed > budget {
+                Err(Box::new(Fault::Endless(launch.budget)))
+            } else {
+                execute(&mut core, instruction, launch.checks_waits)
+            };
+            if let Err(fault) = done {
+                // Traps of several lines may be merged. The branch to it still has its line.
+                let is_trap = matches!(*fault, Fault::Trap { .. });
+                let pc = if is_trap { previous } else { pc };
+                return Err(self.located(launch, *fault, pc, index, exec).into());
+            }
+            previous = pc;
+            if O::ACTIVE {
+                observer.step(&Step {
+                    program,
+                    workgroup: self.number,
+                    pc,
+                    instruction,
+                    exec,
+                    access,
+                    waited,
+                    wave,
+                    lds: &self.lds,
+                });
+            }
+            waited.clear();
+        }
+        Ok(())
     }
 
     /// Finds threads that do not come to the barrier at which others wait. No wave is running.

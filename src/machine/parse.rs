@@ -8,8 +8,9 @@ use crate::memory;
 use crate::operand::{ACCUMULATORS, Kind, integer};
 use crate::program::{Kernel, Location, Parameter, Program, Variable, address_of};
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Section {
+    #[default]
     Code,
     Data,
     Other,
@@ -46,140 +47,166 @@ const WAVE_BARRIER: &str = "; wave barrier";
 const SPILL: &str = "-byte Folded ";
 
 fn parse(assembly: &str) -> Result<Program, ParseError> {
-    let mut program = Program::default();
-    let mut symbols = Symbols::default();
-    let mut lines: Vec<Line<'_>> = vec![];
-    let mut files: HashMap<u32, u16> = HashMap::new();
-    let mut descriptors: HashMap<String, HashMap<String, i64>> = HashMap::new();
-    let mut current: Option<String> = None;
-    let mut section = Section::Code;
-    let mut location = Location::default();
-    let mut metadata: Option<Vec<&str>> = None;
-    let mut addresses: Vec<(usize, String, u64)> = vec![];
-    let mut sizes: HashMap<&str, usize> = HashMap::new();
-    let mut is_after_wave_barrier = false;
+    let mut reader = Reader::default();
     for (number, line) in assembly.lines().enumerate() {
-        if let Some(text) = metadata.as_mut() {
+        reader.read(number + 1, line);
+    }
+    reader.finish()
+}
+
+/// What has been read of an assembly text, line by line.
+#[derive(Default)]
+struct Reader<'a> {
+    program: Program,
+    symbols: Symbols,
+    lines: Vec<Line<'a>>,
+    files: HashMap<u32, u16>,
+    descriptors: HashMap<String, HashMap<String, i64>>,
+    /// The kernel whose descriptor is being read.
+    kernel: Option<String>,
+    section: Section,
+    location: Location,
+    /// Lines of metadata while they are being read.
+    metadata: Option<Vec<&'a str>>,
+    /// Words of the data that hold an address: their offset, a symbol, and what is added to it.
+    addresses: Vec<(usize, String, u64)>,
+    sizes: HashMap<&'a str, usize>,
+    is_after_wave_barrier: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn read(&mut self, number: usize, line: &'a str) {
+        if let Some(text) = self.metadata.as_mut() {
             if line.trim() == ".end_amdgpu_metadata" {
-                read_metadata(&mut program, text);
-                metadata = None;
+                read_metadata(&mut self.program, text);
+                self.metadata = None;
             } else {
                 text.push(line);
             }
-            continue;
+            return;
         }
         let text = without_comment(line).trim();
         if text.is_empty() {
-            is_after_wave_barrier |= line.trim() == WAVE_BARRIER;
-            continue;
+            self.is_after_wave_barrier |= line.trim() == WAVE_BARRIER;
+        } else if let Some(label) = label(text) {
+            self.read_label(label);
+        } else if let Some(directive) = text.strip_prefix('.') {
+            let (name, rest) = directive
+                .split_once(char::is_whitespace)
+                .unwrap_or((directive, ""));
+            self.read_directive(name, rest.trim());
+        } else if self.section == Section::Code {
+            self.lines.push(Line {
+                number,
+                text,
+                location: self.location,
+                is_after_wave_barrier: std::mem::take(&mut self.is_after_wave_barrier),
+                is_spill: line.contains(SPILL),
+            });
         }
-        if let Some(label) = label(text) {
-            match section {
-                Section::Code => {
-                    symbols.code.insert(label.to_owned(), lines.len() as u32);
-                }
-                Section::Data => {
-                    let address = memory::DATA_ADDRESS + program.data.len() as u64;
-                    symbols.data.insert(label.to_owned(), address);
-                }
-                Section::Other => {}
+    }
+
+    fn read_label(&mut self, label: &str) {
+        match self.section {
+            Section::Code => {
+                let index = self.lines.len() as u32;
+                self.symbols.code.insert(label.to_owned(), index);
             }
-            continue;
-        }
-        if !text.starts_with('.') {
-            if section == Section::Code {
-                lines.push(Line {
-                    number: number + 1,
-                    text,
-                    location,
-                    is_after_wave_barrier: std::mem::take(&mut is_after_wave_barrier),
-                    is_spill: line.contains(SPILL),
-                });
+            Section::Data => {
+                let address = memory::DATA_ADDRESS + self.program.data.len() as u64;
+                self.symbols.data.insert(label.to_owned(), address);
             }
-            continue;
+            Section::Other => {}
         }
-        let (directive, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        let rest = rest.trim();
-        match directive {
-            ".text" => section = Section::Code,
-            ".section" => section = section_of(rest),
-            ".data" | ".bss" => section = Section::Data,
-            ".amdgcn_target" => {
+    }
+
+    fn read_directive(&mut self, name: &str, rest: &'a str) {
+        match name {
+            "text" => self.section = Section::Code,
+            "section" => self.section = section_of(rest),
+            "data" | "bss" => self.section = Section::Data,
+            "amdgcn_target" => {
                 let target = rest.trim_matches('"');
                 let name = target.rsplit("--").next().unwrap_or(target);
-                program.architecture = name.split(':').next().unwrap_or(name).to_owned();
+                self.program.architecture = name.split(':').next().unwrap_or(name).to_owned();
             }
-            ".file" => add_file(&mut program, &mut files, rest),
-            ".loc" => {
+            "file" => add_file(&mut self.program, &mut self.files, rest),
+            "loc" => {
                 let mut words = rest.split_whitespace().filter_map(|word| word.parse().ok());
                 if let (Some(file), Some(line)) = (words.next(), words.next()) {
-                    let file = files.get(&file).copied().unwrap_or(0);
+                    let file = self.files.get(&file).copied().unwrap_or(0);
                     // Line 0 means that the compiler names no line. The instruction then belongs to the line before it.
                     if line > 0 {
-                        location = Location { file, line };
+                        self.location = Location { file, line };
                     }
                 }
             }
-            ".size" => {
+            "size" => {
                 if let Some((symbol, Ok(bytes))) = rest
                     .split_once(',')
                     .map(|(symbol, bytes)| (symbol, bytes.trim().parse()))
                 {
-                    sizes.insert(symbol, bytes);
+                    self.sizes.insert(symbol, bytes);
                 }
             }
-            ".amdhsa_kernel" => current = Some(rest.to_owned()),
-            ".end_amdhsa_kernel" => current = None,
-            ".amdgpu_metadata" => metadata = Some(vec![]),
+            "amdhsa_kernel" => self.kernel = Some(rest.to_owned()),
+            "end_amdhsa_kernel" => self.kernel = None,
+            "amdgpu_metadata" => self.metadata = Some(vec![]),
             _ => {
-                if let (Some(kernel), Some(name)) = (&current, directive.strip_prefix(".amdhsa_")) {
+                if let (Some(kernel), Some(name)) = (&self.kernel, name.strip_prefix("amdhsa_")) {
                     let value = rest.parse().unwrap_or(0);
-                    let descriptor = descriptors.entry(kernel.clone()).or_default();
+                    let descriptor = self.descriptors.entry(kernel.clone()).or_default();
                     descriptor.insert(name.to_owned(), value);
-                } else if section == Section::Data {
-                    let start = program.data.len();
-                    add_data(&mut program.data, directive, rest);
-                    if directive == ".quad" {
-                        addresses.extend(addresses_in(start, rest));
+                } else if self.section == Section::Data {
+                    let start = self.program.data.len();
+                    add_data(&mut self.program.data, name, rest);
+                    if name == "quad" {
+                        self.addresses.extend(addresses_in(start, rest));
                     }
                 }
             }
         }
     }
-    for kernel in &mut program.kernels {
-        kernel.entry = symbols.code.get(&kernel.name).copied().unwrap_or(u32::MAX);
-        kernel.descriptor = descriptors.remove(&kernel.name).unwrap_or_default();
-    }
-    program.kernels.retain(|kernel| {
-        (kernel.entry as usize) < lines.len() && matches!(kernel.wave_size, 32 | 64)
-    });
-    let first = program.kernels.first().ok_or(ParseError::NoKernel)?;
-    program.wave_size = first.wave_size;
-    program.variables = variables(&symbols, &sizes);
-    for (offset, name, addend) in addresses {
-        if let (Some(address), Some(place)) = (
-            symbols.address(&name),
-            program.data.get_mut(offset..offset + 8),
-        ) {
-            place.copy_from_slice(&address.wrapping_add(addend).to_le_bytes());
+
+    /// Decodes the instructions, now that all symbols are known.
+    fn finish(mut self) -> Result<Program, ParseError> {
+        let (mut program, lines) = (self.program, self.lines);
+        for kernel in &mut program.kernels {
+            let entry = self.symbols.code.get(&kernel.name);
+            kernel.entry = entry.copied().unwrap_or(u32::MAX);
+            kernel.descriptor = self.descriptors.remove(&kernel.name).unwrap_or_default();
         }
+        program.kernels.retain(|kernel| {
+            (kernel.entry as usize) < lines.len() && matches!(kernel.wave_size, 32 | 64)
+        });
+        let first = program.kernels.first().ok_or(ParseError::NoKernel)?;
+        program.wave_size = first.wave_size;
+        program.variables = variables(&self.symbols, &self.sizes);
+        for (offset, name, addend) in self.addresses {
+            if let (Some(address), Some(place)) = (
+                self.symbols.address(&name),
+                program.data.get_mut(offset..offset + 8),
+            ) {
+                place.copy_from_slice(&address.wrapping_add(addend).to_le_bytes());
+            }
+        }
+        let mut decoder = Decoder::new(&program, &self.symbols, lines.len());
+        let instructions = lines
+            .iter()
+            .enumerate()
+            .map(|(index, line)| decoder.decode(index as u32, line))
+            .collect::<Result<Vec<_>, _>>()?;
+        let decoded = decoder.finish();
+        if !decoded.got.is_empty() {
+            let start = program.data.len().next_multiple_of(8);
+            program.data.resize(start, 0);
+            program.data.extend(decoded.got);
+        }
+        program.externals = decoded.externals;
+        program.instructions = instructions;
+        number_accumulators(&mut program);
+        Ok(program)
     }
-    let mut decoder = Decoder::new(&program, &symbols, lines.len());
-    let instructions = lines
-        .iter()
-        .enumerate()
-        .map(|(index, line)| decoder.decode(index as u32, line))
-        .collect::<Result<Vec<_>, _>>()?;
-    let decoded = decoder.finish();
-    if !decoded.got.is_empty() {
-        let start = program.data.len().next_multiple_of(8);
-        program.data.resize(start, 0);
-        program.data.extend(decoded.got);
-    }
-    program.externals = decoded.externals;
-    program.instructions = instructions;
-    number_accumulators(&mut program);
-    Ok(program)
 }
 
 /// Returns the symbols of the data whose sizes are known, in their order.
@@ -288,13 +315,13 @@ fn add_data(data: &mut Vec<u8>, directive: &str, rest: &str) {
         }
     };
     match directive {
-        ".byte" => numbers(1),
-        ".short" | ".value" => numbers(2),
-        ".long" | ".int" => numbers(4),
-        ".quad" => numbers(8),
-        ".zero" | ".skip" => data.resize(data.len() + first().min(1 << 24), 0),
-        ".p2align" => data.resize(data.len().next_multiple_of(1 << first().min(12)), 0),
-        ".asciz" | ".ascii" => {
+        "byte" => numbers(1),
+        "short" | "value" => numbers(2),
+        "long" | "int" => numbers(4),
+        "quad" => numbers(8),
+        "zero" | "skip" => data.resize(data.len() + first().min(1 << 24), 0),
+        "p2align" => data.resize(data.len().next_multiple_of(1 << first().min(12)), 0),
+        "asciz" | "ascii" => {
             data.extend(rest.trim_matches('"').bytes());
             data.push(0);
         }
