@@ -17,7 +17,9 @@ use super::tensors::Tensors;
 use crate::model::{ModelConfig, NORM_EPSILON, Part, attention_shape, part, rotary_table};
 use crate::targets::v4::buffers::BufferHandle;
 use crate::targets::v4::layout::{ParameterIndex, ParameterLayout};
-use crate::targets::v4::operation::{MatrixProduct, Operation};
+use crate::targets::v4::operation::{
+    Attention, AttentionBackward, MatrixProduct, NormalizeBackward, Operation,
+};
 use crate::targets::v4::schedule::{LOSS_RING, Node, Schedule};
 
 /// The tensors and state on which operations work.
@@ -108,30 +110,8 @@ impl Interpreter {
                     self.product(product)?;
                 }
             }
-            // The kernel rotates queries and keys on the fly, but its gradient needs them rotated in memory.
-            Operation::Attention(op) => {
-                let (output, turned, sums) = flash_attention::rotary_attention_saved(
-                    tensors.matrices.take(op.qkv)?,
-                    self.rotary.clone(),
-                    self.shape,
-                    KeyValueLayout::Shared,
-                );
-                tensors.matrices.put(op.mixed, output);
-                tensors.matrices.put(op.qkv, turned);
-                tensors.log_sums.put(op.log_sums, sums);
-            }
-            Operation::AttentionBackward(op) => {
-                let gradient = flash_attention::rotary_attention_gradient(
-                    tensors.matrices.get(op.qkv)?,
-                    self.rotary.clone(),
-                    tensors.matrices.get(op.mixed)?,
-                    tensors.log_sums.get(op.log_sums)?,
-                    tensors.matrices.get(op.mixed_gradient)?,
-                    self.shape,
-                    KeyValueLayout::Shared,
-                );
-                tensors.matrices.put(op.qkv_gradient, gradient);
-            }
+            Operation::Attention(op) => self.attend(op)?,
+            Operation::AttentionBackward(op) => self.attend_backward(op)?,
             Operation::Activate(op) => {
                 let rows = swiglu::swiglu(tensors.matrices.get(op.gate_up)?);
                 tensors.matrices.put(op.activated, rows);
@@ -150,24 +130,7 @@ impl Interpreter {
                 tensors.vectors.put(op.losses, loss);
                 tensors.matrices.put(op.logits_gradient, gradient);
             }
-            // The kernel returns the whole sum of the weight's gradient instead of partial sums.
-            Operation::NormalizeBackward(op) => {
-                let matrices = &mut tensors.matrices;
-                let (x, gradient) = (matrices.get(op.stream)?, matrices.get(op.normed_gradient)?);
-                let weight = tensors.vectors.get(op.weight)?;
-                let (sum, of_weight) = if op.first {
-                    rmsnorm::rms_norm_gradient(x, weight, gradient, epsilon)
-                } else {
-                    let passed = matrices.take(op.stream_gradient)?;
-                    rmsnorm::rms_norm_gradient_onto(x, weight, gradient, passed, epsilon)
-                };
-                if let Some(copy) = op.copy {
-                    matrices.put(copy, sum.clone());
-                }
-                matrices.put(op.stream_gradient, sum);
-                let gradient = BufferHandle::Gradient(self.layout.norm(op.norm));
-                tensors.vectors.put(gradient, of_weight);
-            }
+            Operation::NormalizeBackward(op) => self.normalize_backward(op)?,
             Operation::FinishNorms(_) => {}
             Operation::Scatter(op) => {
                 let rows = tensors.matrices.get(op.stream_gradient)?;
@@ -193,6 +156,57 @@ impl Interpreter {
             }
             Operation::UpdateOperation(op) => self.update(&op.elements, &op.weights)?,
         }
+        Ok(())
+    }
+
+    /// The kernel rotates queries and keys on the fly, but its gradient needs them rotated in memory.
+    fn attend(&mut self, op: &Attention) -> Result<()> {
+        let tensors = &mut self.tensors;
+        let (output, turned, sums) = flash_attention::rotary_attention_saved(
+            tensors.matrices.take(op.qkv)?,
+            self.rotary.clone(),
+            self.shape,
+            KeyValueLayout::Shared,
+        );
+        tensors.matrices.put(op.mixed, output);
+        tensors.matrices.put(op.qkv, turned);
+        tensors.log_sums.put(op.log_sums, sums);
+        Ok(())
+    }
+
+    fn attend_backward(&mut self, op: &AttentionBackward) -> Result<()> {
+        let matrices = &mut self.tensors.matrices;
+        let gradient = flash_attention::rotary_attention_gradient(
+            matrices.get(op.qkv)?,
+            self.rotary.clone(),
+            matrices.get(op.mixed)?,
+            self.tensors.log_sums.get(op.log_sums)?,
+            matrices.get(op.mixed_gradient)?,
+            self.shape,
+            KeyValueLayout::Shared,
+        );
+        matrices.put(op.qkv_gradient, gradient);
+        Ok(())
+    }
+
+    /// The kernel returns the whole sum of the weight's gradient instead of partial sums.
+    fn normalize_backward(&mut self, op: &NormalizeBackward) -> Result<()> {
+        let (matrices, vectors) = (&mut self.tensors.matrices, &mut self.tensors.vectors);
+        let (x, gradient) = (matrices.get(op.stream)?, matrices.get(op.normed_gradient)?);
+        let weight = vectors.get(op.weight)?;
+        let epsilon = NORM_EPSILON as f32;
+        let (sum, of_weight) = if op.first {
+            rmsnorm::rms_norm_gradient(x, weight, gradient, epsilon)
+        } else {
+            let passed = matrices.take(op.stream_gradient)?;
+            rmsnorm::rms_norm_gradient_onto(x, weight, gradient, passed, epsilon)
+        };
+        if let Some(copy) = op.copy {
+            matrices.put(copy, sum.clone());
+        }
+        matrices.put(op.stream_gradient, sum);
+        let gradient = BufferHandle::Gradient(self.layout.norm(op.norm));
+        vectors.put(gradient, of_weight);
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use crate::device::driver::{
     Properties, SourceCode, Stream,
 };
 use crate::model::{ModelConfig, NORM_EPSILON};
-use crate::targets::v4::operation::{Operation, Use};
+use crate::targets::v4::operation::{Operation, UpdateOperation, Use};
 use crate::targets::v4::schedule::{FACTORS, LOSS_RING, Schedule};
 use crate::train::KernelInPlace;
 
@@ -147,6 +147,9 @@ const NAMES: [&str; 12] = [
     "adamw",
     "hold",
 ];
+
+/// A null pointer.
+const NOTHING: LaunchArgument<'static> = LaunchArgument::Value(0);
 
 /// A kernel with its launch and arguments.
 type PreparedLaunch<'a> = (
@@ -308,35 +311,48 @@ impl CompiledKernels {
             // checked with them. The buffers live as long as the executor.
             return unsafe { stream.launch(kernel, &launch, &arguments) };
         }
-        let value = |handle| places.value(handle).map(LaunchArgument::from);
-        let buffers = operation.buffers(&Use::ALL).into_iter().map(value);
+        match operation {
+            Operation::UpdateOperation(op) => return self.launch_update(op, places, stream),
+            Operation::FinishNorms(op) if op.gradients.is_empty() => return Ok(()),
+            _ => {}
+        }
+        let buffers = operation.buffers(&Use::ALL).into_iter();
+        let buffers = buffers.map(|handle| places.value(handle).map(LaunchArgument::from));
         let mut arguments = buffers.collect::<Result<Vec<_>, _>>()?;
+        if let Operation::Attention(_) | Operation::AttentionBackward(_) = operation {
+            arguments.insert(1, LaunchArgument::from(places.activations.rotary));
+            let scale = 1.0 / (self.config.head_dim() as f32).sqrt();
+            arguments.push(LaunchArgument::from(scale));
+        }
+        if let Operation::Attention(_) = operation
+            && self.blocks.forward.cores == MatrixCores::Warpgroups
+        {
+            self.launch_rotation(&arguments[..3], stream)?;
+        }
+        let (launch, rest) = self.prepare(operation, places, hyper)?;
+        arguments.extend(rest);
+        let kernel = self.kernel(operation.name())?;
+        // SAFETY: the arguments match the sources' declarations and point to buffers of the schedule's shapes, which
+        // live as long as the executor.
+        unsafe { stream.launch(kernel, &launch.with_mode(self.mode), &arguments) }
+    }
+
+    /// Returns the launch of an operation that is one kernel, and the arguments that follow its buffers.
+    fn prepare(
+        &self,
+        operation: &Operation,
+        places: &BufferMap<'_>,
+        hyper: &Hyperparameters,
+    ) -> Result<(LaunchSettings, Vec<LaunchArgument<'static>>), DriverError> {
+        let value = |handle| places.value(handle).map(LaunchArgument::from);
         let config = &self.config;
         let tokens = config.tokens();
         let rows = int(tokens);
-        let epsilon = LaunchArgument::from(NORM_EPSILON as f32);
-        let nothing = LaunchArgument::Value(0);
-        if let Operation::Attention(_) | Operation::AttentionBackward(_) = operation {
-            arguments.insert(1, LaunchArgument::from(places.activations.rotary));
-            arguments.push(LaunchArgument::from(
-                1.0 / (config.head_dim() as f32).sqrt(),
-            ));
-        }
-        let (launch, rest) = match operation {
-            Operation::Lookup(_) | Operation::Normalize(_) => (self.by_row(), vec![epsilon, rows]),
-            Operation::Attention(_) => {
-                let block = self.blocks.forward;
-                if block.cores == MatrixCores::Warpgroups {
-                    // This needs a separate launch. Otherwise every block of attention would rotate the keys before it again.
-                    let turned = tokens * (config.heads + config.kv_heads) * config.head_dim();
-                    let launch = self.by_element(turned / WIDE_BF16);
-                    let arguments = [&arguments[..3], &[rows]].concat();
-                    let kernel = self.kernel("rotate")?;
-                    // SAFETY: as below.
-                    unsafe { stream.launch(kernel, &launch.with_mode(self.mode), &arguments)? };
-                }
-                (self.by_tile(block, 0), vec![])
+        Ok(match operation {
+            Operation::Lookup(_) | Operation::Normalize(_) => {
+                (self.by_row(), vec![(NORM_EPSILON as f32).into(), rows])
             }
+            Operation::Attention(_) => (self.by_tile(self.blocks.forward, 0), vec![]),
             Operation::AttentionBackward(_) => (self.by_tile(self.blocks.backward, 1), vec![]),
             Operation::Activate(_) | Operation::ActivateBackward(_) => {
                 let launch = self.by_element(tokens * config.ffn / self.vector);
@@ -356,7 +372,7 @@ impl CompiledKernels {
                     value(op.scale)?,
                     value(op.weight)?,
                     value(op.stream_gradient)?,
-                    op.copy.map_or(Ok(nothing), value)?,
+                    op.copy.map_or(Ok(NOTHING), value)?,
                     partials.into(),
                     rows,
                     int(self.tokens_per_partial),
@@ -365,15 +381,11 @@ impl CompiledKernels {
                 (linear(self.partials, self.norm_teams * TEAM), arguments)
             }
             Operation::FinishNorms(op) => {
-                let Some(first) = op.gradients.first() else {
-                    return Ok(());
-                };
                 let columns = config.hidden.div_ceil(TEAM);
                 let grid = [number(columns), number(op.gradients.len()), 1];
-                (
-                    LaunchSettings::new(grid, [number(SUM_THREADS), 1, 1]),
-                    vec![value(op.partials)?, value(*first)?, int(self.partials)],
-                )
+                let launch = LaunchSettings::new(grid, [number(SUM_THREADS), 1, 1]);
+                let first = op.gradients.first().map_or(Ok(NOTHING), |it| value(*it))?;
+                (launch, vec![value(op.partials)?, first, int(self.partials)])
             }
             Operation::Scatter(_) => (linear(config.vocabulary, ROW_THREADS), vec![rows]),
             Operation::FinishLoss(_) => (linear(1, SUM_THREADS), vec![rows, int(LOSS_RING)]),
@@ -388,40 +400,58 @@ impl CompiledKernels {
                 let numbers = numbers.map(|number| LaunchArgument::Value(number.to_bits()));
                 (linear(1, 1), numbers.to_vec())
             }
-            Operation::UpdateOperation(op) => {
-                for piece in places.parameters.pieces(&op.elements) {
-                    let arrays = places.parameters.arrays(&piece)?;
-                    let slices = arrays.weights.into_iter();
-                    let slices = slices.chain([arrays.gradients]).chain(arrays.moments);
-                    let mut arguments: Vec<LaunchArgument<'_>> =
-                        slices.map(LaunchArgument::from).collect();
-                    let mut name = "adamw_halves";
-                    if !piece.in_halves {
-                        arguments.push(arrays.copies.map_or(nothing, LaunchArgument::from));
-                        name = "adamw";
-                    }
-                    let count = piece.elements.len();
-                    arguments.extend([value(op.factors)?, LaunchArgument::from(count as i64)]);
-                    let launch = self.by_element(count / 4).with_mode(self.mode);
-                    // SAFETY: as below.
-                    unsafe { stream.launch(self.kernel(name)?, &launch, &arguments)? };
-                }
-                return Ok(());
-            }
             Operation::MatrixProduct(_)
             | Operation::WeightGradients(_)
             | Operation::Sum(_)
-            | Operation::Gather(_) => {
+            | Operation::Gather(_)
+            | Operation::UpdateOperation(_) => {
                 return Err(DriverError::Invalid(
                     "a library's work is not a kernel".into(),
                 ));
             }
-        };
-        arguments.extend(rest);
-        let kernel = self.kernel(operation.name())?;
-        // SAFETY: the arguments match the sources' declarations and point to buffers of the schedule's shapes, which
-        // live as long as the executor.
-        unsafe { stream.launch(kernel, &launch.with_mode(self.mode), &arguments) }
+        })
+    }
+
+    /// Rotates queries and keys in a separate launch. Otherwise every block of attention would rotate the keys before
+    /// it again.
+    fn launch_rotation(
+        &self,
+        buffers: &[LaunchArgument<'static>],
+        stream: &Stream,
+    ) -> Result<(), DriverError> {
+        let config = &self.config;
+        let turned = config.tokens() * (config.heads + config.kv_heads) * config.head_dim();
+        let launch = self.by_element(turned / WIDE_BF16).with_mode(self.mode);
+        let arguments = [buffers, &[int(config.tokens())]].concat();
+        // SAFETY: as for `launch`.
+        unsafe { stream.launch(self.kernel("rotate")?, &launch, &arguments) }
+    }
+
+    /// Updates each piece of the parameters in a separate launch.
+    fn launch_update(
+        &self,
+        op: &UpdateOperation,
+        places: &BufferMap<'_>,
+        stream: &Stream,
+    ) -> Result<(), DriverError> {
+        for piece in places.parameters.pieces(&op.elements) {
+            let arrays = places.parameters.arrays(&piece)?;
+            let slices = arrays.weights.into_iter();
+            let slices = slices.chain([arrays.gradients]).chain(arrays.moments);
+            let mut arguments: Vec<LaunchArgument<'_>> = slices.map(LaunchArgument::from).collect();
+            let mut name = "adamw_halves";
+            if !piece.in_halves {
+                arguments.push(arrays.copies.map_or(NOTHING, LaunchArgument::from));
+                name = "adamw";
+            }
+            let count = piece.elements.len();
+            let factors = places.value(op.factors)?.into();
+            arguments.extend([factors, LaunchArgument::from(count as i64)]);
+            let launch = self.by_element(count / 4).with_mode(self.mode);
+            // SAFETY: as for `launch`.
+            unsafe { stream.launch(self.kernel(name)?, &launch, &arguments)? };
+        }
+        Ok(())
     }
 
     fn by_row(&self) -> LaunchSettings {

@@ -13,7 +13,7 @@ use tinyllama_kernels::rmsnorm::host::{NormRows, SavedNorm};
 use tinyllama_kernels::{cross_entropy, rope, swiglu};
 
 use super::executor::{Executor, NamedArrays};
-use super::operation::Operation;
+use super::operation::{Attention, AttentionBackward, FinishNorms, NormalizeBackward, Operation};
 use super::schedule::{LOSS_RING, Schedule, latest};
 use crate::model::{NORM_EPSILON, attention_shape, rotary_table};
 use crate::train::telemetry::PoolMemory;
@@ -150,28 +150,8 @@ impl Executor for HostExecutor {
                     });
                 }
             }
-            Operation::Attention(op) => {
-                let outputs = [op.rotated, op.mixed, op.log_sums];
-                memory.update(outputs, |memory, [rotated, mixed, log_sums]| {
-                    let qkv = memory.read(op.qkv);
-                    rotate(shape, qkv, &self.rotary, rotated);
-                    attention::forward(shape, inputs(shape, rotated, qkv), mixed, log_sums);
-                });
-            }
-            Operation::AttentionBackward(op) => {
-                memory.update([op.qkv_gradient], |memory, [qkv_gradient]| {
-                    let (rotated, qkv) = (memory.read(op.rotated), memory.read(op.qkv));
-                    let saved = SavedAttention {
-                        query_key_value: inputs(shape, rotated, qkv),
-                        output: memory.read(op.mixed),
-                        log_sum_exp: memory.read(op.log_sums),
-                        output_gradient: memory.read(op.mixed_gradient),
-                    };
-                    attention::backward(shape, &saved, qkv_gradient);
-                    let whole = RopeShape::from_attention(shape);
-                    rope::host::turn(qkv_gradient, &self.rotary, whole, true);
-                });
-            }
+            Operation::Attention(op) => attend(memory, op, shape, &self.rotary),
+            Operation::AttentionBackward(op) => attend_backward(memory, op, shape, &self.rotary),
             Operation::Activate(op) => memory.update([op.activated], |memory, [activated]| {
                 swiglu::host::forward(memory.read(op.gate_up), activated, config.ffn);
             }),
@@ -187,43 +167,12 @@ impl Executor for HostExecutor {
                     cross_entropy::host::rows(logits, targets, losses, gradient, share);
                 });
             }
-            Operation::NormalizeBackward(op) => {
-                let part = schedule.partials() * norms.width;
-                let writes = [op.stream_gradient, op.partials];
-                memory.update(writes, |memory, [gradient, partials]| {
-                    let saved = SavedNorm {
-                        y_gradient: memory.read(op.normed_gradient),
-                        x: memory.read(op.stream),
-                        scale: memory.read(op.scale),
-                        weight: memory.read(op.weight),
-                    };
-                    let partials = &mut partials[op.norm * part..][..part];
-                    let tokens = schedule.tokens_per_partial;
-                    norms.backward(saved, gradient, op.first, partials, tokens);
-                });
-                if let Some(copy) = op.copy {
-                    memory.update([copy], |memory, [copy]| {
-                        self::copy(memory.read(op.stream_gradient), copy);
-                    });
-                }
-            }
-            Operation::FinishNorms(op) => {
-                let part = schedule.partials() * norms.width;
-                for (norm, gradient) in op.gradients.iter().enumerate() {
-                    memory.update([*gradient], |memory, [gradient]| {
-                        let partials = &memory.read(op.partials)[norm * part..][..part];
-                        norms.sum_partials(partials, gradient);
-                    });
-                }
-            }
+            Operation::NormalizeBackward(op) => normalize_backward(memory, op, norms, schedule),
+            Operation::FinishNorms(op) => finish_norms(memory, op, norms, schedule),
             Operation::Scatter(op) => memory.update([op.table_gradient], |memory, [table]| {
-                let rows = memory.read(op.stream_gradient).chunks_exact(config.hidden);
-                for (token, row) in memory.integers(op.tokens).iter().zip(rows) {
-                    let at = *token as usize * config.hidden;
-                    for (sum, value) in table[at..][..config.hidden].iter_mut().zip(row) {
-                        *sum += value;
-                    }
-                }
+                let (tokens, stream) =
+                    (memory.integers(op.tokens), memory.read(op.stream_gradient));
+                scatter(tokens, stream, table, config.hidden);
             }),
             Operation::FinishLoss(op) => {
                 let place = self.runs % LOSS_RING;
@@ -285,6 +234,81 @@ impl Executor for HostExecutor {
 
     fn captured(&self) -> Result<(), String> {
         Err("a CPU has no graphs".into())
+    }
+}
+
+fn attend(memory: &mut Memory, op: &Attention, shape: AttentionShape, rotary: &[f32]) {
+    let outputs = [op.rotated, op.mixed, op.log_sums];
+    memory.update(outputs, |memory, [rotated, mixed, log_sums]| {
+        let qkv = memory.read(op.qkv);
+        rotate(shape, qkv, rotary, rotated);
+        attention::forward(shape, inputs(shape, rotated, qkv), mixed, log_sums);
+    });
+}
+
+fn attend_backward(
+    memory: &mut Memory,
+    op: &AttentionBackward,
+    shape: AttentionShape,
+    rotary: &[f32],
+) {
+    memory.update([op.qkv_gradient], |memory, [qkv_gradient]| {
+        let (rotated, qkv) = (memory.read(op.rotated), memory.read(op.qkv));
+        let saved = SavedAttention {
+            query_key_value: inputs(shape, rotated, qkv),
+            output: memory.read(op.mixed),
+            log_sum_exp: memory.read(op.log_sums),
+            output_gradient: memory.read(op.mixed_gradient),
+        };
+        attention::backward(shape, &saved, qkv_gradient);
+        let whole = RopeShape::from_attention(shape);
+        rope::host::turn(qkv_gradient, rotary, whole, true);
+    });
+}
+
+fn normalize_backward(
+    memory: &mut Memory,
+    op: &NormalizeBackward,
+    norms: NormRows,
+    schedule: &Schedule,
+) {
+    let part = schedule.partials() * norms.width;
+    let writes = [op.stream_gradient, op.partials];
+    memory.update(writes, |memory, [gradient, partials]| {
+        let saved = SavedNorm {
+            y_gradient: memory.read(op.normed_gradient),
+            x: memory.read(op.stream),
+            scale: memory.read(op.scale),
+            weight: memory.read(op.weight),
+        };
+        let partials = &mut partials[op.norm * part..][..part];
+        let tokens = schedule.tokens_per_partial;
+        norms.backward(saved, gradient, op.first, partials, tokens);
+    });
+    if let Some(copy) = op.copy {
+        memory.update([copy], |memory, [copy]| {
+            self::copy(memory.read(op.stream_gradient), copy);
+        });
+    }
+}
+
+fn finish_norms(memory: &mut Memory, op: &FinishNorms, norms: NormRows, schedule: &Schedule) {
+    let part = schedule.partials() * norms.width;
+    for (norm, gradient) in op.gradients.iter().enumerate() {
+        memory.update([*gradient], |memory, [gradient]| {
+            let partials = &memory.read(op.partials)[norm * part..][..part];
+            norms.sum_partials(partials, gradient);
+        });
+    }
+}
+
+/// Adds each token's row of the stream's gradient to the table's row of that token.
+fn scatter(tokens: &[i32], stream: &[f32], table: &mut [f32], width: usize) {
+    for (token, row) in tokens.iter().zip(stream.chunks_exact(width)) {
+        let at = *token as usize * width;
+        for (sum, value) in table[at..][..width].iter_mut().zip(row) {
+            *sum += value;
+        }
     }
 }
 
