@@ -181,9 +181,7 @@ pub fn bench(
     // No file can contain the results for numbers that depend on the file.
     let salt = files.first().map_or(0, |(_, file)| file.salt());
     let problem = PreparedCase::salted(exercise, sizes, wave, salt)?;
-    let (bytes, flops) = problem.costs()?;
     let stream = driver.stream(WORKSPACE)?;
-    let timer = driver.timer()?;
     let placed = place(driver, &stream, &problem)?;
     let (mut all, mut notes) = (vec![], vec![]);
     for (what, file) in files {
@@ -199,27 +197,14 @@ pub fn bench(
         Ok(None) => {}
         Err(error) => notes.push(format!("what v4 takes for it is left out: {error:#}")),
     }
-    let mut racers = vec![];
-    for (what, racer) in all {
-        // The first pass also compiles and warms up.
-        let passes = timer.passes(&stream, TURN_MS, MOST_PASSES, |passes| {
-            racer.go(passes, &stream, &placed, &problem)
-        })?;
-        racers.push((what, racer, passes, Vec::with_capacity(ROUNDS)));
-    }
-    for _ in 0..ROUNDS {
-        for (_, racer, passes, times) in &mut racers {
-            let ms = timer.time(&stream, || racer.go(*passes, &stream, &placed, &problem))?;
-            times.push(ms / f64::from(*passes));
-        }
-    }
+    let times = time_in_turns(driver, &stream, &all, &placed, &problem)?;
     let solution = KernelFile {
         path: "solution.hip".into(),
         text: exercise.solution()?.to_owned(),
     };
     let solution = compile(driver, exercise, &solution)?;
     let other = PreparedCase::salted(exercise, sizes, wave, !salt)?;
-    for (what, racer, ..) in &racers {
+    for (what, racer) in &all {
         let Racer::File(timed) = racer else { continue };
         for (inputs, case) in [("the timed inputs", &problem), ("new inputs", &other)] {
             let wrong = is_wrong(driver, &stream, [timed, &solution], &placed, case)?;
@@ -230,28 +215,59 @@ pub fn bench(
             }
         }
     }
-    let rounds = |times: &[f64]| {
-        times
-            .iter()
-            .map(|ms| Series::new(vec![*ms]))
-            .collect::<Result<Vec<_>, _>>()
-    };
-    let own = rounds(
-        racers
-            .first()
-            .map_or(&[][..], |(.., times)| times.as_slice()),
-    )?;
+    let timed = summarize(all, &times, problem.costs()?, reached)?;
+    Ok(BenchReport { timed, notes })
+}
+
+/// Returns the ms of a run of each racer, in each round.
+fn time_in_turns(
+    driver: &Driver,
+    stream: &Stream,
+    racers: &[(String, Racer<'_>)],
+    placed: &[DeviceBuffer],
+    problem: &PreparedCase<'_>,
+) -> Result<Vec<Vec<f64>>> {
+    let timer = driver.timer()?;
+    // The first pass also compiles and warms up.
+    let passes = racers.iter().map(|(_, racer)| {
+        timer.passes(stream, TURN_MS, MOST_PASSES, |passes| {
+            racer.go(passes, stream, placed, problem)
+        })
+    });
+    let passes = passes.collect::<Result<Vec<_>, _>>()?;
+    let mut times = vec![Vec::with_capacity(ROUNDS); racers.len()];
+    for _ in 0..ROUNDS {
+        for (((_, racer), passes), times) in racers.iter().zip(&passes).zip(&mut times) {
+            let ms = timer.time(stream, || racer.go(*passes, stream, placed, problem))?;
+            times.push(ms / f64::from(*passes));
+        }
+    }
+    Ok(times)
+}
+
+/// Compares each racer's times with those of the first, which is the learner's. A run moves and computes `bytes` and
+/// `flops`.
+fn summarize(
+    racers: Vec<(String, Racer<'_>)>,
+    times: &[Vec<f64>],
+    (bytes, flops): (f64, f64),
+    reached: Option<DeviceRates>,
+) -> Result<Vec<TimedKernel>> {
+    let rounds = times.iter().map(|times| {
+        let rounds = times.iter().map(|ms| Series::new(vec![*ms]));
+        rounds.collect::<Result<Vec<_>, _>>()
+    });
+    let rounds = rounds.collect::<Result<Vec<_>, _>>()?;
     let mut timed = vec![];
-    for (index, (what, racer, _, times)) in racers.iter().enumerate() {
-        let other = rounds(times)?;
+    for (index, (what, racer)) in racers.into_iter().enumerate() {
         let ratio = (index > 0)
-            .then(|| ratio_in_rounds(&own, &other, Series::median, CONFIDENCE).ok())
+            .then(|| ratio_in_rounds(&rounds[0], &rounds[index], Series::median, CONFIDENCE).ok())
             .flatten();
-        let seconds = Series::new(times.clone())?.median() / 1e3;
+        let seconds = Series::new(times[index].clone())?.median() / 1e3;
         let kernels = racer.kernels();
         let attributes = || kernels.iter().map(|kernel| kernel.attributes);
         timed.push(TimedKernel {
-            what: what.clone(),
+            what,
             milliseconds: seconds * 1e3,
             gigabytes_per_s: bytes / seconds / 1e9,
             gigaflops_per_s: flops / seconds / 1e9,
@@ -264,7 +280,7 @@ pub fn bench(
             spilled_bytes: attributes().map(|one| one.spilled_bytes).max(),
         });
     }
-    Ok(BenchReport { timed, notes })
+    Ok(timed)
 }
 
 /// The finding of a ratio of times. A difference that two copies of one file can have is none.
