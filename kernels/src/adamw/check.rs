@@ -56,31 +56,71 @@ fn check_case(
         epsilon: 1e-8,
         weight_decay: 0.1,
     };
-    let dtypes = AdamWTypes {
-        gradient: dtype,
-        copy: dtype,
-    };
-    let mut trial = KernelTrial::new(client, NAME, case, dtype, seed);
-    let value_of = |index: usize| format!("value {index}");
-    let copy_of = |index: usize| format!("copy {index}");
-    let each = || LENGTHS.iter().copied().enumerate();
-    let handles: Vec<Handle> = each()
-        .map(|(index, length)| trial.input(&value_of(index), length, F32))
-        .collect();
-    let copies: Vec<Option<Handle>> = each()
-        .map(|(index, length)| {
-            (index % 2 == 0).then(|| trial.output(&copy_of(index), length, dtype))
-        })
-        .collect();
-    let state = state_elements(LENGTHS);
-    let moments =
-        ["first", "second"].map(|name| trial.buffer(name, state, F32, BufferContent::Zeros));
-    let mut expected: Vec<Vec<f64>> = each()
-        .map(|(index, _)| trial.values(&value_of(index)).to_vec())
-        .collect();
-    let mut expected_moments = [vec![0.0; state], vec![0.0; state]];
-
+    let trial = KernelTrial::new(client, NAME, case, dtype, seed);
+    let mut training = TrialTraining::new(trial, dtype);
     for number in 1..=STEPS {
+        training.step(client, &hyper, number, stored, block)?;
+    }
+    training.compare()
+}
+
+/// Parameters and moments that the kernel updates on the device, and the reference in f64.
+struct TrialTraining<'a> {
+    trial: KernelTrial<'a>,
+    dtype: ElemType,
+    values: Vec<Handle>,
+    /// Every second parameter has a copy.
+    copies: Vec<Option<Handle>>,
+    moments: [Handle; 2],
+    expected: Vec<Vec<f64>>,
+    expected_moments: [Vec<f64>; 2],
+}
+
+fn value_name(index: usize) -> String {
+    format!("value {index}")
+}
+
+fn copy_name(index: usize) -> String {
+    format!("copy {index}")
+}
+
+impl<'a> TrialTraining<'a> {
+    fn new(mut trial: KernelTrial<'a>, dtype: ElemType) -> Self {
+        let each = || LENGTHS.iter().copied().enumerate();
+        let values: Vec<Handle> = each()
+            .map(|(index, length)| trial.input(&value_name(index), length, F32))
+            .collect();
+        let copies: Vec<Option<Handle>> = each()
+            .map(|(index, length)| {
+                (index % 2 == 0).then(|| trial.output(&copy_name(index), length, dtype))
+            })
+            .collect();
+        let state = state_elements(LENGTHS);
+        let moments =
+            ["first", "second"].map(|name| trial.buffer(name, state, F32, BufferContent::Zeros));
+        TrialTraining {
+            expected: each()
+                .map(|(index, _)| trial.values(&value_name(index)).to_vec())
+                .collect(),
+            expected_moments: [vec![0.0; state], vec![0.0; state]],
+            trial,
+            dtype,
+            values,
+            copies,
+            moments,
+        }
+    }
+
+    /// Makes step `number` with new gradients, by the kernel and by the reference.
+    fn step(
+        &mut self,
+        client: &Client,
+        hyper: &Hyperparameters,
+        number: u64,
+        stored: bool,
+        block: &AdamwBlock,
+    ) -> Result<(), KernelError> {
+        let (trial, dtype) = (&mut self.trial, self.dtype);
         let (gradients, gradient_handles): (Vec<Vec<f64>>, Vec<Handle>) = LENGTHS
             .iter()
             .map(|length| {
@@ -88,47 +128,49 @@ fn check_case(
                 (trial.values("gradient").to_vec(), handle)
             })
             .unzip();
-        let parameters: Vec<AdamWParameter<'_>> = each()
-            .map(|(index, elements)| AdamWParameter {
-                value: &handles[index],
+        let parameters: Vec<AdamWParameter<'_>> = (0..LENGTHS.len())
+            .map(|index| AdamWParameter {
+                value: &self.values[index],
                 gradient: &gradient_handles[index],
-                copy: copies[index].as_ref(),
-                elements,
+                copy: self.copies[index].as_ref(),
+                elements: LENGTHS[index],
             })
             .collect();
-        let factors = Factors::new(&hyper, number);
+        let factors = Factors::new(hyper, number);
         let values = BufferContent::Given(&factors.to_array().map(f64::from));
         let buffer = trial.buffer("factors", FACTORS, F32, values);
         let source = match stored {
             true => FactorSource::Buffer(&buffer),
             false => FactorSource::Values(factors),
         };
-        step(
-            client,
-            &parameters,
-            moments.each_ref(),
-            source,
-            dtypes,
-            block,
-        )?;
+        let dtypes = AdamWTypes {
+            gradient: dtype,
+            copy: dtype,
+        };
+        let moments = self.moments.each_ref();
+        step(client, &parameters, moments, source, dtypes, block)?;
 
         let mut start = 0;
-        let [first, second] = &mut expected_moments;
-        for (value, gradient) in expected.iter_mut().zip(&gradients) {
+        let [first, second] = &mut self.expected_moments;
+        for (value, gradient) in self.expected.iter_mut().zip(&gradients) {
             let end = start + value.len();
             let (m, v) = (&mut first[start..end], &mut second[start..end]);
-            reference(value, m, v, gradient, &hyper, number);
+            reference(value, m, v, gradient, hyper, number);
             start += value.len().next_multiple_of(STATE_ALIGNMENT);
         }
+        Ok(())
     }
 
-    for (index, value) in expected.iter().enumerate() {
-        trial.compare_as("parameter", &value_of(index), value)?;
-        if copies[index].is_some() {
-            trial.compare_as("copy", &copy_of(index), value)?;
+    fn compare(mut self) -> Result<Vec<OutputCheck>, KernelError> {
+        let trial = &mut self.trial;
+        for (index, value) in self.expected.iter().enumerate() {
+            trial.compare_as("parameter", &value_name(index), value)?;
+            if self.copies[index].is_some() {
+                trial.compare_as("copy", &copy_name(index), value)?;
+            }
         }
+        trial.compare_as("first moment", "first", &self.expected_moments[0])?;
+        trial.compare_as("second moment", "second", &self.expected_moments[1])?;
+        Ok(self.trial.finish())
     }
-    trial.compare_as("first moment", "first", &expected_moments[0])?;
-    trial.compare_as("second moment", "second", &expected_moments[1])?;
-    Ok(trial.finish())
 }
