@@ -1,4 +1,4 @@
-//! Comparisons, which give one bit per lane.
+//! Comparisons, which give one bit per lane, or the condition code of the wave.
 
 use super::Entry;
 use crate::core::{Core, Outcome, ballot};
@@ -31,7 +31,31 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
         _ => return None,
     };
     let accepted = match relation {
-        "class" | "f" => 0,
+        "class" => 0,
+        _ => outcomes(relation)?,
+    };
+    Some(Entry::new(run, 1, 3).with([accepted, u32::from(start == "x"), 0, 0]))
+}
+
+/// Finds comparisons such as `cmp_lt_i32` and `cmpk_gt_u32` of values of the wave. The constant of the short form has 16
+/// bits. The compiler writes it as a signed or as an unsigned number.
+pub(super) fn find_scalar(name: &str) -> Option<Entry> {
+    let rest = name.strip_prefix("cmp_").or(name.strip_prefix("cmpk_"))?;
+    let (relation, kind) = rest.rsplit_once('_')?;
+    let run: Run = match kind {
+        "i32" => compare_scalars::<i32>,
+        "u32" => compare_scalars::<u32>,
+        "u64" => compare_scalars::<u64>,
+        "f32" => compare_scalars::<f32>,
+        _ => return None,
+    };
+    Some(Entry::new(run, 0, 2).with([outcomes(relation)?, 0, 0, 0]))
+}
+
+/// Returns the outcomes for which a relation holds.
+fn outcomes(relation: &str) -> Option<u32> {
+    Some(match relation {
+        "f" => 0,
         "lt" => LESS,
         "eq" => EQUAL,
         "le" => LESS | EQUAL,
@@ -48,8 +72,21 @@ pub(super) fn find<const N: usize>(name: &str) -> Option<Entry> {
         "nlt" => ALL - LESS,
         "t" | "tru" => ALL,
         _ => return None,
-    };
-    Some(Entry::new(run, 1, 3).with([accepted, u32::from(start == "x"), 0, 0]))
+    })
+}
+
+/// Returns the outcome of a comparison.
+#[inline(always)]
+fn outcome<T: PartialOrd>(a: T, b: T) -> u32 {
+    let [less, equal, greater] = [a < b, a == b, a > b].map(u32::from);
+    let unordered = 1 - (less | equal | greater);
+    less * LESS + equal * EQUAL + greater * GREATER + unordered * UNORDERED
+}
+
+fn compare_scalars<T: Lane + PartialOrd>(c: &mut Core<'_>, i: &Instruction) -> Outcome {
+    let [a, b] = [0, 1].map(|at| T::get(c.wave, &i.operands[at]));
+    c.wave.scc = outcome(a, b) & i.extra[0] != 0;
+    Ok(())
 }
 
 fn write(c: &mut Core<'_>, i: &Instruction, mask: u64) -> Outcome {
@@ -68,12 +105,7 @@ fn compare<const N: usize, T: Lane + PartialOrd>(c: &mut Core<'_>, i: &Instructi
         T::read::<N>(c.wave, &i.operands[2]),
     );
     let accepted = i.extra[0];
-    let mask = ballot::<N>(c.wave, |lane| {
-        let (a, b) = (a[lane], b[lane]);
-        let [less, equal, greater] = [a < b, a == b, a > b].map(u32::from);
-        let unordered = 1 - (less | equal | greater);
-        (less * LESS + equal * EQUAL + greater * GREATER + unordered * UNORDERED) & accepted != 0
-    });
+    let mask = ballot::<N>(c.wave, |lane| outcome(a[lane], b[lane]) & accepted != 0);
     write(c, i, mask)
 }
 

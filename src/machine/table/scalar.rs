@@ -1,9 +1,7 @@
 //! Scalar arithmetic: one value per wave.
 
-use std::cmp::Ordering;
-
 use super::vector::{maximum, minimum};
-use super::{Entry, table};
+use super::{Entry, compare, table};
 use crate::core::{Core, Outcome};
 use crate::float::approximate;
 use crate::instruction::{Instruction, Run};
@@ -67,7 +65,8 @@ pub(super) fn find(name: &str) -> Option<Entry> {
         .or_else(|| with_condition(name))
         .or_else(|| in_place(name));
     found
-        .or_else(|| comparison(name))
+        .or_else(|| compare::find_scalar(name))
+        .or_else(|| bit_test(name))
         .or_else(|| floats(name))
         .or_else(|| match name.split_once("_b") {
             Some((stem, "32")) => of_width32(stem),
@@ -121,17 +120,7 @@ fn arithmetic(name: &str) -> Option<Entry> {
 
 /// Finds arithmetic on floats, which RDNA 4 has for whole waves.
 fn floats(name: &str) -> Option<Entry> {
-    macro_rules! compare {
-        (|$a:ident: $A:ty, $b:ident: $B:ty| $result:expr) => {{
-            let run: Run = |c, i| {
-                let [$a, $b] = [0, 1].map(|at| f32::get(c.wave, &i.operands[at]));
-                c.wave.scc = $result;
-                Ok(())
-            };
-            Entry::new(run, 0, 2)
-        }};
-    }
-    let arithmetic = table! { op, name;
+    table! { op, name;
         "add_f32" => |a: f32, b: f32| (a + b, None);
         "sub_f32" => |a: f32, b: f32| (a - b, None);
         "mul_f32" => |a: f32, b: f32| (a * b, None);
@@ -150,25 +139,7 @@ fn floats(name: &str) -> Option<Entry> {
         // Without a carry.
         "add_u64" => |a: u64, b: u64| (a.wrapping_add(b), None);
         "sub_u64" => |a: u64, b: u64| (a.wrapping_sub(b), None);
-    };
-    arithmetic.or_else(|| {
-        table! { compare, name;
-            "cmp_lt_f32" => |a: f32, b: f32| a < b;
-            "cmp_le_f32" => |a: f32, b: f32| a <= b;
-            "cmp_gt_f32" => |a: f32, b: f32| a > b;
-            "cmp_ge_f32" => |a: f32, b: f32| a >= b;
-            "cmp_eq_f32" => |a: f32, b: f32| a == b;
-            "cmp_lg_f32" => |a: f32, b: f32| a.partial_cmp(&b).is_some_and(Ordering::is_ne);
-            "cmp_o_f32" => |a: f32, b: f32| !a.is_nan() && !b.is_nan();
-            "cmp_u_f32" => |a: f32, b: f32| a.is_nan() || b.is_nan();
-            "cmp_nlt_f32" => |a: f32, b: f32| !matches!(a.partial_cmp(&b), Some(Ordering::Less));
-            "cmp_nle_f32" => |a: f32, b: f32| !matches!(a.partial_cmp(&b), Some(Ordering::Less | Ordering::Equal));
-            "cmp_ngt_f32" => |a: f32, b: f32| !matches!(a.partial_cmp(&b), Some(Ordering::Greater));
-            "cmp_nge_f32" => |a: f32, b: f32| !matches!(a.partial_cmp(&b), Some(Ordering::Greater | Ordering::Equal));
-            "cmp_neq_f32" => |a: f32, b: f32| a != b;
-            "cmp_nlg_f32" => |a: f32, b: f32| a.partial_cmp(&b).is_none_or(Ordering::is_eq);
-        }
-    })
+    }
 }
 
 /// Finds instructions of the vector unit that compute one value for the wave.
@@ -289,35 +260,18 @@ fn in_place(name: &str) -> Option<Entry> {
     }
 }
 
-fn comparison(name: &str) -> Option<Entry> {
-    macro_rules! compare {
-        (|$a:ident: $A:ty, $b:ident: $B:ty| $result:expr) => {{
-            let run: Run = |c, i| {
-                let ($a, $b) = (
-                    <$A>::get(c.wave, &i.operands[0]),
-                    <$B>::get(c.wave, &i.operands[1]),
-                );
-                c.wave.scc = $result;
-                Ok(())
-            };
-            Entry::new(run, 0, 2)
-        }};
-    }
-    // The constant of the short form has 16 bits. The compiler writes it as a signed or as an unsigned number.
-    table! { compare, name.replace("cmpk_", "cmp_").as_str();
-        "cmp_eq_i32" | "cmp_eq_u32" => |a: u32, b: u32| a == b;
-        "cmp_lg_i32" | "cmp_lg_u32" => |a: u32, b: u32| a != b;
-        "cmp_gt_i32" => |a: i32, b: i32| a > b;
-        "cmp_ge_i32" => |a: i32, b: i32| a >= b;
-        "cmp_lt_i32" => |a: i32, b: i32| a < b;
-        "cmp_le_i32" => |a: i32, b: i32| a <= b;
-        "cmp_gt_u32" => |a: u32, b: u32| a > b;
-        "cmp_ge_u32" => |a: u32, b: u32| a >= b;
-        "cmp_lt_u32" => |a: u32, b: u32| a < b;
-        "cmp_le_u32" => |a: u32, b: u32| a <= b;
-        "cmp_eq_u64" => |a: u64, b: u64| a == b;
-        "cmp_lg_u64" => |a: u64, b: u64| a != b;
-        "bitcmp0_b32" => |a: u32, b: u32| a >> (b & 31) & 1 == 0;
-        "bitcmp1_b32" => |a: u32, b: u32| a >> (b & 31) & 1 == 1;
-    }
+/// Finds tests of one bit, which set the condition code.
+fn bit_test(name: &str) -> Option<Entry> {
+    let run: Run = match name {
+        "bitcmp0_b32" => |c, i| test_bit(c, i, false),
+        "bitcmp1_b32" => |c, i| test_bit(c, i, true),
+        _ => return None,
+    };
+    Some(Entry::new(run, 0, 2))
+}
+
+fn test_bit(c: &mut Core<'_>, i: &Instruction, wanted: bool) -> Outcome {
+    let [value, bit] = [0, 1].map(|at| u32::get(c.wave, &i.operands[at]));
+    c.wave.scc = (value >> (bit & 31) & 1 == 1) == wanted;
+    Ok(())
 }
