@@ -1,5 +1,7 @@
 //! Arithmetic as the instructions define it, where Rust's arithmetic differs or is slow.
 
+use std::ops::Div;
+
 /// Computes a fused multiply-add in f32. Without an instruction for it, the product is exact in f64. The flag is true
 /// if the second rounding may change the result, because the sum lies exactly between two f32 numbers or below the
 /// normal ones.
@@ -113,22 +115,16 @@ pub fn to_xf32(x: f32) -> f32 {
 }
 
 /// Properties of a number format that the `v_div_*` instructions need.
-pub trait Division: Copy + PartialEq {
+pub trait Division: Copy + PartialEq + Div<Output = Self> + From<f32> + Into<f64> {
     const SCALE: i32;
     const FAR: i32;
     const TINY: i32;
     const UNDERFLOW: i32;
-    fn wide(self) -> f64;
+    const LAST: i32;
     fn scale(self, n: i32) -> Self;
     /// Returns the biased exponent.
     fn exponent(self) -> i32;
     fn is_denormal(self) -> bool;
-    fn quotient_is_denormal(numerator: Self, denominator: Self) -> bool;
-    const NAN: Self;
-    const ZERO: Self;
-    const ONE: Self;
-    const INFINITY: Self;
-    const LAST: i32;
     fn signed(self, negative: bool) -> Self;
     fn multiply_add(self, b: Self, c: Self) -> Self;
 }
@@ -140,14 +136,7 @@ macro_rules! division {
             const FAR: i32 = $far;
             const TINY: i32 = $tiny;
             const UNDERFLOW: i32 = $underflow;
-            const NAN: Self = <$float>::NAN;
-            const ZERO: Self = 0.0;
-            const ONE: Self = 1.0;
-            const INFINITY: Self = <$float>::INFINITY;
             const LAST: i32 = $last;
-            fn wide(self) -> f64 {
-                self.into()
-            }
             fn scale(self, n: i32) -> Self {
                 $ldexp(self, n)
             }
@@ -156,9 +145,6 @@ macro_rules! division {
             }
             fn is_denormal(self) -> bool {
                 self.is_subnormal()
-            }
-            fn quotient_is_denormal(numerator: Self, denominator: Self) -> bool {
-                (numerator / denominator).is_subnormal()
             }
             fn signed(self, negative: bool) -> Self {
                 let magnitude = self.abs();
@@ -176,12 +162,13 @@ division!(f64, 128, 768, 53, -1075, 52, 2047, ldexp);
 /// Computes `v_div_scale`. It scales the chosen operand so that refining the quotient meets no subnormal number, and
 /// returns whether `v_div_fmas` has to scale back.
 pub fn div_scale<F: Division>(chosen: F, denominator: F, numerator: F) -> (F, bool) {
+    let [zero, one] = [0.0, 1.0].map(F::from);
     let far = numerator.exponent() - denominator.exponent() >= F::FAR;
-    let inverse_small = F::quotient_is_denormal(F::ONE, denominator);
-    let quotient_small = F::quotient_is_denormal(numerator, denominator);
+    let inverse_small = (one / denominator).is_denormal();
+    let quotient_small = (numerator / denominator).is_denormal();
     let only = |is: bool| if is { chosen.scale(F::SCALE) } else { chosen };
-    if numerator == F::ZERO || denominator == F::ZERO {
-        (F::NAN, false)
+    if numerator == zero || denominator == zero {
+        (F::from(f32::NAN), false)
     } else if far {
         (only(chosen == denominator), true)
     } else if denominator.is_denormal() {
@@ -218,24 +205,24 @@ pub fn div_fmas<F: Division>(x: F, y: F, estimate: F, scales_back: bool) -> F {
 
 /// Computes `v_div_fixup`, which gives the quotient in the special cases of division.
 pub fn div_fixup<F: Division>(quotient: F, denominator: F, numerator: F) -> F {
-    let (d, n) = (denominator.wide(), numerator.wide());
+    let [q, d, n]: [f64; 3] = [quotient, denominator, numerator].map(F::into);
     let negative = d.is_sign_negative() != n.is_sign_negative();
     if n.is_nan() {
         numerator
     } else if d.is_nan() {
         denominator
     } else if (d == 0.0 && n == 0.0) || (d.is_infinite() && n.is_infinite()) {
-        F::NAN.signed(true)
+        F::from(f32::NAN).signed(true)
     } else if d == 0.0 || n.is_infinite() {
-        F::INFINITY.signed(negative)
+        F::from(f32::INFINITY).signed(negative)
     } else if d.is_infinite()
         || n == 0.0
         || numerator.exponent() - denominator.exponent() < F::UNDERFLOW
     {
-        F::ZERO.signed(negative)
-    } else if quotient.wide().is_nan() {
+        F::from(0.0).signed(negative)
+    } else if q.is_nan() {
         // The steps met infinities, so the quotient exceeds the largest number.
-        F::INFINITY.signed(negative)
+        F::from(f32::INFINITY).signed(negative)
     } else {
         quotient.signed(negative)
     }

@@ -212,15 +212,3 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.1.step(step);
     }
 }
-
-impl<O: Observer> Observer for &mut O {
-    const ACTIVE: bool = O::ACTIVE;
-
-    fn begin(&mut self, program: &Program, workgroup: [u32; 3], waves: &[Wave], lds: &Lds) {
-        (**self).begin(program, workgroup, waves, lds);
-    }
-
-    fn step(&mut self, step: &Step<'_>) {
-        (**self).step(step);
-    }
-}
