@@ -9,6 +9,7 @@ use tinyllama_kernel_catalog::check::Random;
 use super::exercise::{Exercise, KernelParameter, LaunchText, NamedSizes};
 use tinyllama_base::Expression;
 use tinyllama_contract::LaunchShape;
+use tinyllama_machine::{Argument, BufferId, Launch};
 
 /// Largest number of elements in a case, so that a mistyped size does not fill the memory.
 const MOST_ELEMENTS: usize = 1 << 30;
@@ -47,6 +48,19 @@ pub struct Planned<'a> {
     pub block: [u32; 3],
     pub shared: u32,
     pub arguments: Vec<KernelArgument>,
+}
+
+impl<'a> Planned<'a> {
+    /// Returns the launch in the emulator, on these buffers of the case.
+    pub(crate) fn launch(&self, buffers: &[BufferId]) -> Launch<'a> {
+        let arguments = self.arguments.iter().map(|passed| match passed {
+            KernelArgument::Buffer(index) => Argument::Buffer(buffers[*index]),
+            KernelArgument::Word(word) => Argument::Word(*word),
+        });
+        let mut launch = Launch::new(self.entry, self.grid, self.block, arguments.collect());
+        launch.dynamic_lds = self.shared as usize;
+        launch
+    }
 }
 
 /// An argument of a kernel.

@@ -166,16 +166,19 @@ pub fn finding_lines(finding: &KernelFinding, file: &KernelFile) -> Vec<String> 
     named.sort_unstable();
     named.dedup();
     lines.extend(named.into_iter().filter_map(|line| quoted(file, line)));
-    for part in finding.message.lines() {
-        let mut wrapped = String::new();
-        push_wrapped(&mut wrapped, part, WIDTH);
-        lines.extend(wrapped.lines().map(str::to_owned));
-    }
+    lines.extend(finding.message.lines().flat_map(indented));
     if let Some(case) = &finding.case {
         let waves = itertools::join(&finding.waves, " and ");
         lines.push(format!("  seen at waves of {waves}, first with {case}"));
     }
     lines
+}
+
+/// Wraps a text into lines that are indented by two.
+pub(super) fn indented(text: &str) -> Vec<String> {
+    let mut wrapped = String::new();
+    push_wrapped(&mut wrapped, text, WIDTH);
+    wrapped.lines().map(str::to_owned).collect()
 }
 
 /// Quotes a line of the kernel: `  12 | part[threadIdx.x] = v;`

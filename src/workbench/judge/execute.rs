@@ -3,9 +3,7 @@
 use std::sync::atomic::AtomicU64;
 
 use anyhow::Result;
-use tinyllama_machine::{
-    Argument, BufferId, Checks, Launch, LaunchError, LocalArray, Machine, Memory,
-};
+use tinyllama_machine::{BufferId, Checks, Launch, LaunchError, LocalArray, Machine, Memory};
 
 use super::build::Built;
 use super::llvm_text::MOST_LDS;
@@ -13,7 +11,7 @@ use super::pictures::Pictures;
 use super::words::{of_error, of_mistake, own_line, too_much_lds};
 use super::{CaseResult, KernelOutput};
 use crate::finding::{FindingKind, KernelFinding};
-use crate::problem::{KernelArgument, Planned, PreparedCase};
+use crate::problem::{Planned, PreparedCase};
 
 /// Most wave instructions of a case: eight times those of the slowest solution, and an endless loop is found in seconds.
 pub const BUDGET: u64 = 4_000_000;
@@ -93,19 +91,9 @@ pub fn execute(
 }
 
 fn launch<'a>(built: &Built, planned: &Planned<'a>, buffers: &[BufferId]) -> Launch<'a> {
-    let arguments = planned.arguments.iter().map(|passed| match passed {
-        KernelArgument::Buffer(index) => Argument::Buffer(buffers[*index]),
-        KernelArgument::Word(word) => Argument::Word(*word),
-    });
-    let mut launch = Launch::new(
-        planned.entry,
-        planned.grid,
-        planned.block,
-        arguments.collect(),
-    );
+    let mut launch = planned.launch(buffers);
     launch.checks = Checks::Threads;
     launch.checks_waits = false;
-    launch.dynamic_lds = planned.shared as usize;
     launch.local_arrays = arrays_of(built, planned.entry);
     let dynamic = built.arrays.get(planned.entry).and_then(|one| one.dynamic);
     if let Some(address) = dynamic {

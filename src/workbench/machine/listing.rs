@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use serde::Serialize;
-use tinyllama_base::table::{push_wrapped, shortened};
+use tinyllama_base::table::shortened;
 use tinyllama_base::untrusted::plain;
 use tinyllama_machine::{Count, Group, Program, Space, Summary};
 
@@ -14,12 +14,10 @@ use super::super::finding::KernelFinding;
 use super::super::judge::own_line;
 use super::super::problem::PreparedCase;
 use super::super::reference::Reference;
-use super::super::text::finding_lines;
+use super::super::text::{finding_lines, indented};
 use super::{execute, program};
 use crate::compiled::compiler::Compiler;
 use tinyllama_base::{Share, percent};
-
-const WIDTH: usize = 80;
 
 /// Explains the columns of a listing.
 const LEGEND: &str = "Lanes, bytes and lines are means of an execution. A line has 128 bytes, so 256 bytes need two. \
@@ -182,12 +180,7 @@ impl Listing {
             "{} workgroups, {} wavefronts of {} lanes: {} instructions executed",
             self.workgroups, self.waves, self.wave_size, self.executed
         ));
-        let wrapped = |text: &str| {
-            let mut wrapped = String::new();
-            push_wrapped(&mut wrapped, text, WIDTH);
-            wrapped.lines().map(str::to_owned).collect::<Vec<_>>()
-        };
-        lines.extend(wrapped(NO_TIME));
+        lines.extend(indented(NO_TIME));
         lines.push(String::new());
         let uses_lds =
             |one: &ListedInstruction| matches!(one.count.space, Some(Space::Lds | Space::Scratch));
@@ -200,7 +193,7 @@ impl Listing {
             "line", "count", "lanes", "instruction", "bytes", "lines"
         ));
         lines.extend(self.instructions.iter().map(|one| row(one, width)));
-        lines.extend(wrapped(LEGEND));
+        lines.extend(indented(LEGEND));
         lines.push(String::new());
         lines.extend(self.mix());
         lines.push(String::new());

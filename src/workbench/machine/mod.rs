@@ -7,7 +7,7 @@ pub mod trace;
 use anyhow::Result;
 pub use tinyllama_machine::ARCHITECTURES;
 use tinyllama_machine::{
-    Argument, BufferId, ExecutionError, Launch, LaunchError, Machine, Memory, Observer, Program,
+    BufferId, ExecutionError, LaunchError, Machine, Memory, Observer, Program,
 };
 
 use super::compare::compare;
@@ -15,7 +15,7 @@ use super::exercise::Exercise;
 use super::file::KernelFile;
 use super::finding::{FindingKind, KernelFinding};
 use super::judge::{BUDGET, KernelOutput, of_error, of_mistake};
-use super::problem::{KernelArgument, PreparedCase};
+use super::problem::PreparedCase;
 use super::reference::Reference;
 use super::source::{SOURCE, source};
 use crate::compiled::compiler::{Compiler, CompilerError};
@@ -84,17 +84,7 @@ pub fn execute<O: Observer>(
     let mut findings = vec![];
     let mut error = None;
     for planned in &problem.launches {
-        let arguments = planned.arguments.iter().map(|passed| match passed {
-            KernelArgument::Buffer(index) => Argument::Buffer(buffers[*index]),
-            KernelArgument::Word(word) => Argument::Word(*word),
-        });
-        let mut launch = Launch::new(
-            planned.entry,
-            planned.grid,
-            planned.block,
-            arguments.collect(),
-        );
-        launch.dynamic_lds = planned.shared as usize;
+        let mut launch = planned.launch(&buffers);
         launch.budget = BUDGET;
         match machine.run(&launch, observer) {
             Ok(()) => {}
