@@ -61,7 +61,7 @@ impl Engine for ScheduledEngine {
             times: step.times,
             launches: own.map(|launches| launches.host).or(observed),
             captured: own.map(|launches| launches.captured),
-            memory: self.trainer.memory(),
+            memory: self.trainer.executor.memory(),
             with_gradient: None,
             waited: self.trainer.executor.communication_wait(),
         })
@@ -130,7 +130,7 @@ impl Engine for ScheduledEngine {
 
     fn remark(&self) -> Option<String> {
         let wanted = self.capture && !matches!(self.kind, ExecutorKind::Host);
-        let why = self.trainer.captured().err().filter(|_| wanted);
+        let why = self.trainer.executor.captured().err().filter(|_| wanted);
         let graph = why.map(|why| format!("the step was not replayed from a graph: {why}"));
         let not_kept = match &self.kind {
             ExecutorKind::Driver { driver, .. } => driver.cache_error(),

@@ -9,7 +9,7 @@ use super::executor::{Executor, Launches, StepSpan};
 use super::schedule::Schedule;
 use super::schedule::StepPhase;
 use crate::model::{ModelConfig, Weights};
-use crate::train::telemetry::{KernelLaunch, PoolMemory, Trace};
+use crate::train::telemetry::{KernelLaunch, Trace};
 use crate::train::{StepTimes, Synchronize};
 
 /// Result of one step.
@@ -107,20 +107,13 @@ impl ScheduleTrainer {
         })
     }
 
-    /// Returns losses of the last steps, oldest first; waits for them.
-    ///
-    /// # Errors
-    /// Errors of the device.
-    pub fn last_losses(&mut self, count: usize) -> Result<Vec<f32>> {
-        self.executor.last_losses(count)
-    }
-
     /// Returns the loss of the last step and waits for it. NaN before the first step.
     ///
     /// # Errors
     /// Errors of the device.
     pub fn last_loss(&mut self) -> Result<f32> {
-        Ok(self.last_losses(1)?.first().copied().unwrap_or(f32::NAN))
+        let losses = self.executor.last_losses(1)?;
+        Ok(losses.first().copied().unwrap_or(f32::NAN))
     }
 
     /// Returns loss and every parameter's gradient by name, at the current parameters.
@@ -203,18 +196,6 @@ impl ScheduleTrainer {
             one_by_one: true,
             partial: false,
         })
-    }
-
-    pub fn memory(&self) -> PoolMemory {
-        self.executor.memory()
-    }
-
-    /// Returns `Ok` if steps are replayed from a graph.
-    ///
-    /// # Errors
-    /// The reason why not, as text for people.
-    pub fn captured(&self) -> Result<(), String> {
-        self.executor.captured()
     }
 
     fn place(&mut self, tokens: &[i32], targets: &[i32]) -> Result<()> {

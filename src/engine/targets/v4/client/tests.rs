@@ -148,7 +148,7 @@ fn ten_steps_with_updates_are_those_of_the_host() {
             let error = difference(&ours, &wide(&theirs));
             assert!(error < 1e-2, "{sequence} x {samples}, seed {seed}: {error}");
             assert!(ours.iter().any(|distance| distance.abs() > 1e-3));
-            assert_eq!(client.last_losses(10).unwrap().len(), 10);
+            assert_eq!(client.executor.last_losses(10).unwrap().len(), 10);
         }
     }
 }
@@ -162,7 +162,7 @@ fn a_profiled_step_is_a_step_with_a_time_for_every_node() {
     assert_eq!(trace.launches.len(), profiled.schedule().nodes.len());
     let mut places = trace.launches.iter().map(|launch| launch.device.unwrap());
     assert!(places.all(|(start, end)| end > start));
-    insta::assert_snapshot!(profiled.captured().unwrap_err(), @"through burn it is launched kernel by kernel, unless --graph on");
+    insta::assert_snapshot!(profiled.executor.captured().unwrap_err(), @"through burn it is launched kernel by kernel, unless --graph on");
     host.step(&tokens, &targets, Synchronize::Step).unwrap();
     let [ours, theirs] = [&mut profiled, &mut host].map(|trainer| {
         trainer.step(&tokens, &targets, Synchronize::Step).unwrap();

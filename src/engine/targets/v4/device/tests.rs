@@ -244,9 +244,9 @@ fn a_replayed_graph_is_the_uncaptured_schedule_bit_for_bit_and_both_stay_with_th
                 assert_eq!(step.launches.captured > 0, capture);
                 assert!(!capture || step.launches.host == 1, "{:?}", step.launches);
             }
-            assert_eq!(trainer.captured().is_ok(), capture);
+            assert_eq!(trainer.executor.captured().is_ok(), capture);
             (
-                trainer.last_losses(STEPS).unwrap(),
+                trainer.executor.last_losses(STEPS).unwrap(),
                 trainer.weights().unwrap(),
             )
         };
@@ -345,22 +345,25 @@ fn hundreds_of_replays_are_as_many_launches_bit_for_bit() {
             trainer_with(stand_in, &config, options, concurrency, 5)
         };
         let mut trainers = [trainer(true, PARALLEL), trainer(false, Concurrency::NONE)];
-        let held =
-            |trainers: &[ScheduleTrainer; 2]| trainers.each_ref().map(|it| it.memory().in_use);
+        let held = |trainers: &[ScheduleTrainer; 2]| {
+            trainers.each_ref().map(|it| it.executor.memory().in_use)
+        };
         let mut held_first = None;
         for _ in 0..3 {
             let losses = trainers.each_mut().map(|trainer| {
                 for _ in 0..AT_ONCE {
                     trainer.step(&tokens, &targets, Synchronize::Never).unwrap();
                 }
-                let losses = trainer.last_losses(AT_ONCE).unwrap();
+                let losses = trainer.executor.last_losses(AT_ONCE).unwrap();
                 losses.into_iter().map(f32::to_bits).collect::<Vec<_>>()
             });
             assert_eq!(losses[0], losses[1]);
             assert!(f32::from_bits(losses[0][AT_ONCE - 1]).is_finite());
             assert_eq!(*held_first.get_or_insert(held(&trainers)), held(&trainers));
         }
-        assert!(trainers[0].captured().is_ok() && trainers[1].captured().is_err());
+        assert!(
+            trainers[0].executor.captured().is_ok() && trainers[1].executor.captured().is_err()
+        );
         let weights = trainers
             .each_mut()
             .map(|trainer| trainer.weights().unwrap());
@@ -381,7 +384,7 @@ fn a_failed_capture_falls_back_and_says_why() {
         assert!(trainer.last_loss().unwrap().is_finite());
         assert_eq!(step.launches.captured, 0);
         assert!(step.launches.host > 40, "{:?}", step.launches);
-        let reason = trainer.captured().unwrap_err();
+        let reason = trainer.executor.captured().unwrap_err();
         assert!(
             reason.contains("hipErrorStreamCaptureInvalidated"),
             "{reason}"

@@ -144,7 +144,7 @@ fn ten_steps_stay_with_updates_by_the_oracle() {
         );
     }
     // The model learns: ten steps on a repeated batch lower the loss.
-    let losses = trainer.last_losses(10).unwrap();
+    let losses = trainer.executor.last_losses(10).unwrap();
     assert_eq!(losses.len(), 10);
     assert!(losses[9] < losses[0], "{losses:?}");
 }
