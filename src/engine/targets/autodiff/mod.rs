@@ -21,7 +21,7 @@ use crate::model::{
 use crate::targets::graph::{GraphInputs, StepGraph, is_replayed, refuse_copies};
 use crate::train::event::Activations;
 use crate::train::telemetry::{
-    LaunchCount, LaunchCounter, PeakMemory, PoolMemory, ProfilePass, Trace, observe,
+    LaunchCount, LaunchCounter, PoolMemory, ProfilePass, Trace, observe,
 };
 use crate::train::{
     Batch, Engine, EngineDevice, Evaluation, MatrixProducts, Operands, Profiling, StepResult,
@@ -313,8 +313,7 @@ impl AutodiffTrainer {
         };
         clock.lap(synchronize != Synchronize::Never, &self.device)?;
         let loss = output.loss.clone().try_into_scalar::<f32>();
-        let mut memory = PeakMemory::default();
-        memory.observe(PoolMemory::read(&self.device));
+        let memory = PoolMemory::read(&self.device);
         Ok(Some(StepResult {
             loss: f64::from(loss.context("the loss could not be read back")?),
             times: StepTimes {
@@ -325,7 +324,7 @@ impl AutodiffTrainer {
             },
             launches: Some(1),
             captured: Some(captured),
-            memory: memory.get(),
+            memory,
             with_gradient: Some(output.with_gradient),
             waited: None,
         }))
@@ -419,8 +418,7 @@ impl Engine for AutodiffTrainer {
         let mut clock = Stopwatch::start();
         let mut pass = self.forward(&batch);
         let forward = clock.lap(phases, &self.device)?;
-        let mut memory = PeakMemory::default();
-        memory.observe(PoolMemory::read(&self.device));
+        let between = PoolMemory::read(&self.device);
         clock.skip();
         let gradients = self.backward(&mut pass);
         let with_gradient = gradients.len();
@@ -445,7 +443,7 @@ impl Engine for AutodiffTrainer {
             backward: part(backward),
             optimizer: part(optimizer),
         };
-        memory.observe(PoolMemory::read(&self.device));
+        let memory = between.max(PoolMemory::read(&self.device));
         let launches = of_passes + self.launched() - before_update;
         // Reading the loss waits for the device, so it comes after the clock and the launch count are read.
         let loss = f64::from(pass.read_loss::<f32>()?);
@@ -458,7 +456,7 @@ impl Engine for AutodiffTrainer {
             times,
             launches: self.launches.is_some().then_some(launches),
             captured: self.graph.is_some().then_some(0),
-            memory: memory.get(),
+            memory,
             with_gradient: Some(with_gradient),
             waited: None,
         })

@@ -28,6 +28,14 @@ impl PoolMemory {
             reserved: usage.as_ref().map(|usage| usage.bytes_reserved),
         }
     }
+
+    /// Returns the larger of each of two readings.
+    pub fn max(self, other: PoolMemory) -> PoolMemory {
+        PoolMemory {
+            in_use: self.in_use.max(other.in_use),
+            reserved: self.reserved.max(other.reserved),
+        }
+    }
 }
 
 /// Returns the peak memory of this process in bytes; `None` if the system does not report it.
@@ -38,19 +46,4 @@ pub fn process_peak() -> Option<u64> {
         .find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
-}
-
-/// The largest values seen.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PeakMemory(PoolMemory);
-
-impl PeakMemory {
-    pub fn observe(&mut self, now: PoolMemory) {
-        self.0.in_use = self.0.in_use.max(now.in_use);
-        self.0.reserved = self.0.reserved.max(now.reserved);
-    }
-
-    pub fn get(&self) -> PoolMemory {
-        self.0
-    }
 }

@@ -10,7 +10,7 @@ mod profile_pass;
 pub use heap::{CountedHeap, heap_in_use};
 pub use kernel_launch::KernelLaunch;
 pub use launches::{LaunchCount, LaunchCounter};
-pub use memory::{PeakMemory, PoolMemory, process_peak};
+pub use memory::{PoolMemory, process_peak};
 #[cfg(test)]
 pub use profile_pass::HostSpan;
 pub use profile_pass::{ProfilePass, Trace, observe};
