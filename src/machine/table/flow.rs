@@ -19,15 +19,13 @@ const FENCES: &str =
     "buffer_gl1_inv buffer_wbinvl1 buffer_wbinvl1_vol buffer_wbl2 buffer_inv global_inv global_wb";
 
 pub(super) fn find(name: &str) -> Option<Entry> {
-    if HINTS.split_whitespace().any(|hint| hint == name) {
-        let mut entry = Entry::new(|_, _| Ok(()), 0, 0);
-        entry.ignores_operands = true;
-        return Some(entry);
-    }
-    if FENCES.split_whitespace().any(|fence| fence == name) {
-        let mut entry = Entry::new(fence, 0, 0);
-        entry.ignores_operands = true;
-        return Some(entry);
+    let without_operands: [(&str, Run); 2] = [(HINTS, |_, _| Ok(())), (FENCES, fence)];
+    for (names, run) in without_operands {
+        if names.split_whitespace().any(|one| one == name) {
+            let mut entry = Entry::new(run, 0, 0);
+            entry.ignores_operands = true;
+            return Some(entry);
+        }
     }
     let (run, destinations, operands): (Run, u8, usize) = match name {
         "s_branch" => (|c, i| jump(c, i, |_| true), 0, 1),

@@ -376,19 +376,9 @@ fn access_element<const N: usize, const B: usize>(
         MemoryKind::Load => load_lanes::<N, B>(c, memory, places, data),
         MemoryKind::Store => for_active(exec, |lane| {
             let (place, value) = (places.of(lane), get::<N, B>(c.wave, data, memory, lane));
-            match memory.space {
-                Space::Lds => {
-                    let place = place as usize;
-                    c.lds.bytes(kind.0, lane, place, B)?.copy_from_slice(&value);
-                }
-                Space::Scratch => {
-                    scratch(c, memory, lane, place, B)?.copy_from_slice(&value);
-                    return Ok(());
-                }
-                _ => c
-                    .memory
-                    .store(kind.0, lane, place, B)?
-                    .copy_from_slice(&value),
+            target(c, memory, lane, place, B)?.copy_from_slice(&value);
+            if memory.space == Space::Scratch {
+                return Ok(());
             }
             c.touch(memory.space, kind, lane, place, B);
             if memory.is_coherent {
@@ -410,11 +400,7 @@ fn access_element<const N: usize, const B: usize>(
                 let of = |operand: &Operand| number(&get::<N, B>(c.wave, operand, memory, lane));
                 let (value, compare) = (of(data), second.as_ref().map_or(0, of));
                 let address = places.of(lane);
-                let place = match memory.space {
-                    Space::Lds => c.lds.bytes(kind.0, lane, address as usize, B)?,
-                    Space::Scratch => scratch(c, memory, lane, address, B)?,
-                    _ => c.memory.store(kind.0, lane, address, B)?,
-                };
+                let place = target(c, memory, lane, address, B)?;
                 let new = combine(number(place), value, compare).to_le_bytes();
                 let old = place.first_chunk().copied().unwrap_or([0; B]);
                 place.copy_from_slice(&new[..B]);
@@ -433,6 +419,23 @@ fn access_element<const N: usize, const B: usize>(
                 Ok(())
             })
         }
+    }
+}
+
+/// Returns bytes that a lane changes.
+#[inline(always)]
+fn target<'a>(
+    c: &'a mut Core<'_>,
+    memory: &MemoryOp,
+    lane: usize,
+    address: u64,
+    bytes: usize,
+) -> Result<&'a mut [u8], Box<Fault>> {
+    let kind = memory.use_kind().0;
+    match memory.space {
+        Space::Lds => c.lds.bytes(kind, lane, address as usize, bytes),
+        Space::Scratch => scratch(c, memory, lane, address, bytes),
+        _ => c.memory.store(kind, lane, address, bytes),
     }
 }
 

@@ -5,8 +5,8 @@ mod compile;
 
 use compile::{assembly, values};
 use tinyllama_machine::{
-    Argument, Fault, Group, History, Launch, LaunchError, Machine, Memory, Mistake, MistakeKind,
-    Program, Summary,
+    Argument, BufferId, Fault, Group, History, Launch, LaunchError, Machine, Memory, Mistake,
+    MistakeKind, Program, Summary,
 };
 
 const ARCHITECTURES: [&str; 3] = ["gfx90a", "gfx942", "gfx1100"];
@@ -73,6 +73,18 @@ extern "C" __global__ void product(const float* a, const float* b, float* out) {
 const ROWS: usize = 3;
 const WIDTH: usize = 700;
 
+/// Returns the assembly for each architecture; nothing without a compiler.
+fn compiled(source: &str) -> impl Iterator<Item = (&'static str, String)> {
+    let architectures = ARCHITECTURES.into_iter();
+    architectures.map_while(move |one| Some((one, assembly(source, one)?)))
+}
+
+/// Returns a launch of 64 threads.
+fn of_64_threads<'a>(kernel: &'a str, buffers: &[BufferId]) -> Launch<'a> {
+    let arguments = buffers.iter().copied().map(Argument::Buffer).collect();
+    Launch::new(kernel, [1, 1, 1], [64, 1, 1], arguments)
+}
+
 /// Executes `sums` and returns the outputs and the mistakes, or the fault.
 fn sums(assembly: &str) -> Result<(Vec<f32>, Vec<Mistake>), Fault> {
     let program = Program::parse(assembly).unwrap();
@@ -122,10 +134,7 @@ fn without(assembly: &str, is_fault: impl Fn(&str) -> bool) -> String {
 
 #[test]
 fn sums_are_right_and_faults_are_found() {
-    for architecture in ARCHITECTURES {
-        let Some(assembly) = assembly(SOURCE, architecture) else {
-            return;
-        };
+    for (architecture, assembly) in compiled(SOURCE) {
         let (got, mistakes) = sums(&assembly).unwrap();
         assert!(are_right(&got), "{architecture}: {got:?}");
         assert_eq!(mistakes, [], "{architecture}");
@@ -158,10 +167,7 @@ fn sums_are_right_and_faults_are_found() {
 
 #[test]
 fn lanes_outside_exec_do_nothing() {
-    for architecture in ARCHITECTURES {
-        let Some(assembly) = assembly(SOURCE, architecture) else {
-            return;
-        };
+    for (architecture, assembly) in compiled(SOURCE) {
         let run = |assembly: &str| {
             let program = Program::parse(assembly).unwrap();
             let mut memory = Memory::new();
@@ -198,10 +204,7 @@ fn lanes_outside_exec_do_nothing() {
 
 #[test]
 fn private_memory_atomics_and_endless_loops() {
-    for architecture in ARCHITECTURES {
-        let Some(assembly) = assembly(SOURCE, architecture) else {
-            return;
-        };
+    for (architecture, assembly) in compiled(SOURCE) {
         let program = Program::parse(&assembly).unwrap();
         let mut memory = Memory::new();
         let which: Vec<u32> = (0..64).map(|i| i * 7).collect();
@@ -209,12 +212,7 @@ fn private_memory_atomics_and_endless_loops() {
         let out = memory.add_floats("out", &[0.0; 64]);
         let counts = memory.add_words("counts", &[0; 4]);
         let mut machine = Machine::new(&program, memory);
-        let launch = Launch::new(
-            "local",
-            [1, 1, 1],
-            [64, 1, 1],
-            vec![Argument::Buffer(which), Argument::Buffer(out)],
-        );
+        let launch = of_64_threads("local", &[which, out]);
         machine.run(&launch, &mut ()).unwrap();
         let right = (0..64_u32).map(|i| (i * 7 % 16) as f32 * 0.5 + i as f32);
         assert!(
@@ -223,37 +221,22 @@ fn private_memory_atomics_and_endless_loops() {
         );
 
         // Lanes that have left a loop keep their values.
-        let arguments = vec![Argument::Buffer(which), Argument::Buffer(out)];
-        machine
-            .run(
-                &Launch::new("steps", [1, 1, 1], [64, 1, 1], arguments),
-                &mut (),
-            )
-            .unwrap();
+        let launch = of_64_threads("steps", &[which, out]);
+        machine.run(&launch, &mut ()).unwrap();
         let right = (0..64).map(|i| (0..i * 7 % 5).fold(1.0_f32, |value, _| value * 1.5 + 1.0));
         assert!(
             machine.memory.buffer(out).floats().eq(right),
             "{architecture}"
         );
 
-        let arguments = vec![Argument::Buffer(which), Argument::Buffer(counts)];
-        machine
-            .run(
-                &Launch::new("count", [1, 1, 1], [64, 1, 1], arguments),
-                &mut (),
-            )
-            .unwrap();
+        let launch = of_64_threads("count", &[which, counts]);
+        machine.run(&launch, &mut ()).unwrap();
         assert!(
             machine.memory.buffer(counts).words().eq([16; 4]),
             "{architecture}"
         );
 
-        let mut launch = Launch::new(
-            "endless",
-            [1, 1, 1],
-            [64, 1, 1],
-            vec![Argument::Buffer(which)],
-        );
+        let mut launch = of_64_threads("endless", &[which]);
         launch.budget = 10_000;
         let Err(LaunchError::Execution(error)) = machine.run(&launch, &mut ()) else {
             panic!("{architecture}: an endless loop ended");
@@ -264,10 +247,7 @@ fn private_memory_atomics_and_endless_loops() {
 
 #[test]
 fn matrix_instructions_multiply() {
-    for architecture in ARCHITECTURES {
-        let Some(assembly) = assembly(PRODUCTS, architecture) else {
-            return;
-        };
+    for (architecture, assembly) in compiled(PRODUCTS) {
         let program = Program::parse(&assembly).unwrap();
         let bf16 = |x: f32| f32::from_bits(x.to_bits() & 0xffff_0000);
         let all: Vec<f32> = values(512).into_iter().map(bf16).collect();
@@ -319,10 +299,7 @@ fn matrix_instructions_multiply() {
 
 #[test]
 fn history_goes_back_and_forward() {
-    for architecture in ARCHITECTURES {
-        let Some(assembly) = assembly(SOURCE, architecture) else {
-            return;
-        };
+    for (architecture, assembly) in compiled(SOURCE) {
         let program = Program::parse(&assembly).unwrap();
         let mut memory = Memory::new();
         let x = memory.add_floats("x", &values(ROWS * WIDTH));

@@ -31,42 +31,18 @@ const COLUMNS: usize = (HEADS + 2 * KEY_HEADS) * WIDTH;
 const ROTATED: usize = (HEADS + KEY_HEADS) * WIDTH;
 const TOKENS: usize = SAMPLES * SEQUENCE;
 
-/// The way in which the kernels are compiled. It also limits how far results may be from the reference, as the norm of
-/// the difference over the norm.
-struct Variant {
-    architecture: &'static str,
-    /// 0: none, 1: MFMA, 2: WMMA.
-    cores: u32,
-    operand_bytes: usize,
-    rounds: u32,
-    tolerance: f64,
-}
-
-const fn variant(
-    architecture: &'static str,
-    cores: u32,
-    operand_bytes: usize,
-    rounds: u32,
-    tolerance: f64,
-) -> Variant {
-    Variant {
-        architecture,
-        cores,
-        operand_bytes,
-        rounds,
-        tolerance,
-    }
-}
-
-const VARIANTS: [Variant; 8] = [
-    variant("gfx90a", 1, 4, 0, 2e-6),
-    variant("gfx90a", 1, 2, 1, 6e-3),
-    variant("gfx942", 1, 4, 0, 2e-6),
-    variant("gfx942", 1, 4, 1, 1e-3),
-    variant("gfx942", 1, 2, 1, 6e-3),
-    variant("gfx1100", 0, 4, 0, 2e-6),
-    variant("gfx1100", 2, 2, 1, 6e-3),
-    variant("gfx1201", 2, 2, 1, 6e-3),
+/// Ways in which the kernels are compiled: the architecture, its matrix cores (0: none, 1: MFMA, 2: WMMA), the bytes of an
+/// operand, and how operands are rounded. Then how far results may be from the reference, as the norm of the difference
+/// over the norm.
+const VARIANTS: [(&str, u32, usize, u32, f64); 8] = [
+    ("gfx90a", 1, 4, 0, 2e-6),
+    ("gfx90a", 1, 2, 1, 6e-3),
+    ("gfx942", 1, 4, 0, 2e-6),
+    ("gfx942", 1, 4, 1, 1e-3),
+    ("gfx942", 1, 2, 1, 6e-3),
+    ("gfx1100", 0, 4, 0, 2e-6),
+    ("gfx1100", 2, 2, 1, 6e-3),
+    ("gfx1201", 2, 2, 1, 6e-3),
 ];
 
 /// Computes sums over heads in f64: outputs, and gradients of queries, keys and values.
@@ -181,14 +157,7 @@ fn attention_is_right_as_machine_code() {
     let rotary: Vec<f32> = rotary.collect();
     let wide = |x: &[f32]| x.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>();
     let (right, right_gradient) = reference(&wide(qkv), &wide(&rotary), &wide(gradient));
-    for variant in VARIANTS {
-        let Variant {
-            architecture,
-            cores,
-            operand_bytes,
-            rounds,
-            tolerance,
-        } = variant;
+    for (architecture, cores, operand_bytes, rounds, tolerance) in VARIANTS {
         let lanes = if cores == 1 { 64 } else { 32 };
         let plane = if architecture == "gfx1100" { 32 } else { 64 };
         let mut source = String::from(
