@@ -180,7 +180,7 @@ pub fn bench(
     let wave = driver.properties().plane_size;
     // No file can contain the results for numbers that depend on the file.
     let salt = files.first().map_or(0, |(_, file)| file.salt());
-    let problem = PreparedCase::salted(exercise, sizes, wave, salt)?;
+    let problem = PreparedCase::salted(exercise, sizes, wave, Some(salt))?;
     let stream = driver.stream(WORKSPACE)?;
     let placed = place(driver, &stream, &problem)?;
     let (mut all, mut notes) = (vec![], vec![]);
@@ -203,7 +203,7 @@ pub fn bench(
         text: exercise.solution()?.to_owned(),
     };
     let solution = compile(driver, exercise, &solution)?;
-    let other = PreparedCase::salted(exercise, sizes, wave, !salt)?;
+    let other = PreparedCase::salted(exercise, sizes, wave, Some(!salt))?;
     for (what, racer) in &all {
         let Racer::File(timed) = racer else { continue };
         for (inputs, case) in [("the timed inputs", &problem), ("new inputs", &other)] {

@@ -72,7 +72,7 @@ fn on_host(
         let built = compiled.get_or_init(build).as_ref();
         let built = built.map_err(|error| anyhow!("{error}"))?;
         let wave = u32::try_from(built.program.wave_size)?;
-        let mut problem = PreparedCase::shape(exercise, &named(sizes), wave)?;
+        let mut problem = PreparedCase::salted(exercise, &named(sizes), wave, None)?;
         if let Some((name, value)) = number {
             problem.set_number(name, value);
         }

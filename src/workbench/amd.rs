@@ -109,7 +109,7 @@ pub fn compile(
         } else {
             32
         };
-        let problem = PreparedCase::shape(exercise, &exercise.bench, wave)?;
+        let problem = PreparedCase::salted(exercise, &exercise.bench, wave, None)?;
         for launch in &problem.launches {
             let (resources, fixed) = assembly::resources(&assembly, launch.entry)?;
             let threads = launch.block.iter().product();

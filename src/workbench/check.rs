@@ -254,7 +254,7 @@ fn jobs<'a>(
         for (index, (sizes, salt)) in fixed.chain(drawn).enumerate() {
             jobs.push(CaseJob {
                 built,
-                problem: PreparedCase::salted(exercise, sizes, wave, salt)?,
+                problem: PreparedCase::salted(exercise, sizes, wave, Some(salt))?,
                 turn,
                 index,
             });
@@ -292,7 +292,11 @@ fn run_all(
         for _ in 0..processors.min(jobs.len()) {
             let (sender, next, done, endless) = (sender.clone(), &next, &done, &endless);
             scope.spawn(move || {
-                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(job) = jobs.get(at) else {
+                        break;
+                    };
                     let first_endless = &endless[job.turn];
                     // The other cases would take as long.
                     if first_endless.load(Ordering::Relaxed) < job.index {
@@ -307,20 +311,14 @@ fn run_all(
                         Ok((result, wrong))
                     });
                     // The receiver is gone only if this check is given up.
-                    let _ = sender.send((job.turn, job.index, result));
+                    let _ = sender.send((at, result));
                 }
             });
         }
         drop(sender);
         loop {
             match receiver.recv_timeout(REPORT) {
-                Ok((turn, index, result)) => {
-                    let mut at = jobs.iter();
-                    let at = at.position(|job| (job.turn, job.index) == (turn, index));
-                    if let Some(at) = at {
-                        results[at] = Some(result);
-                    }
-                }
+                Ok((at, result)) => results[at] = Some(result),
                 Err(RecvTimeoutError::Timeout) => {
                     let done = done.load(Ordering::Relaxed);
                     say(CheckProgress::Executing { done, all });

@@ -86,32 +86,7 @@ impl<'a> PreparedCase<'a> {
     /// # Errors
     /// Fails if a formula of the exercise does not give a valid value.
     pub fn new(exercise: &'a Exercise, sizes: &NamedSizes, wave: u32) -> Result<PreparedCase<'a>> {
-        PreparedCase::with_sizes(exercise, sizes, wave, Some(0))
-    }
-
-    /// Builds a case like [`PreparedCase::new`], with different numbers in the buffers for every `salt`.
-    ///
-    /// # Errors
-    /// Fails like [`PreparedCase::new`].
-    pub fn salted(
-        exercise: &'a Exercise,
-        sizes: &NamedSizes,
-        wave: u32,
-        salt: u64,
-    ) -> Result<PreparedCase<'a>> {
-        PreparedCase::with_sizes(exercise, sizes, wave, Some(salt))
-    }
-
-    /// Builds a case like [`PreparedCase::new`], with empty buffers, for callers that only need shapes.
-    ///
-    /// # Errors
-    /// Fails like [`PreparedCase::new`].
-    pub fn shape(
-        exercise: &'a Exercise,
-        sizes: &NamedSizes,
-        wave: u32,
-    ) -> Result<PreparedCase<'a>> {
-        PreparedCase::with_sizes(exercise, sizes, wave, None)
+        PreparedCase::salted(exercise, sizes, wave, Some(0))
     }
 
     /// Draws up to `count` sizes that no case has: whole multiples of what the sizes of all cases have in common, up to
@@ -174,7 +149,12 @@ impl<'a> PreparedCase<'a> {
         }
     }
 
-    fn with_sizes(
+    /// Builds a case like [`PreparedCase::new`], with different numbers in the buffers for every `salt`. Without one the
+    /// buffers stay empty, for callers that only need shapes.
+    ///
+    /// # Errors
+    /// Fails like [`PreparedCase::new`].
+    pub fn salted(
         exercise: &'a Exercise,
         sizes: &NamedSizes,
         wave: u32,
@@ -242,10 +222,13 @@ impl<'a> PreparedCase<'a> {
     /// # Errors
     /// Fails if a formula cannot be computed.
     pub fn costs(&self) -> Result<(f64, f64)> {
-        let value = |formula: &Expression| formula.evaluate(&|name| self.name(name));
-        let costs =
-            value(&self.exercise.bytes).and_then(|bytes| Ok((bytes, value(&self.exercise.flops)?)));
-        costs.map_err(|error| anyhow!("{}: {error}", self.exercise.name))
+        let Exercise { bytes, flops, .. } = self.exercise;
+        Ok((self.value(bytes)?, self.value(flops)?))
+    }
+
+    fn value(&self, formula: &Expression) -> Result<f64> {
+        let value = formula.evaluate(&|name| self.name(name));
+        value.map_err(|error| anyhow!("{}: {error}", self.exercise.name))
     }
 
     /// Returns a size of the case, or the wave size.
@@ -286,9 +269,7 @@ impl<'a> PreparedCase<'a> {
         let formula = argument.and_then(|argument| argument.value.as_ref());
         let exercise = &self.exercise.name;
         let none = || anyhow!("{exercise}: `{name}` is not an argument with a value");
-        let formula = formula.ok_or_else(none)?;
-        let value = formula.evaluate(&|name| self.name(name));
-        value.map_err(|error| anyhow!("{}: {error}", self.exercise.name))
+        self.value(formula.ok_or_else(none)?)
     }
 
     fn buffer(&self, argument: &'a KernelParameter, seed: Option<u64>) -> Result<CaseBuffer<'a>> {
