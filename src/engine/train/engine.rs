@@ -121,7 +121,7 @@ pub trait Engine {
 }
 
 /// Milliseconds of one step.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StepTimes {
     pub total: f64,
     pub forward: Option<f64>,

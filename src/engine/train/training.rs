@@ -136,29 +136,21 @@ impl TrainingRun<'_> {
             None
         };
         let range = ranges::range(|| STEP.into());
-        let StepResult {
-            loss,
-            times,
-            launches,
-            captured,
-            memory,
-            with_gradient,
-            waited,
-        } = self
-            .engine
-            .step(batch, self.options.synchronize)
-            .with_context(|| {
-                format!("training step {n} failed on {}", self.device.facts().device)
-            })?;
+        let done = self.engine.step(batch, self.options.synchronize);
+        let done = done.with_context(|| {
+            let device = &self.device.facts().device;
+            format!("training step {n} failed on {device}")
+        })?;
         drop(range);
         if let Some(progress) = compiling {
             progress.finish();
         }
-        if with_gradient.is_some() {
+        if done.with_gradient.is_some() {
             self.counts_gradients = true;
             self.reporter
-                .update(|tally| tally.parameters_with_gradient = with_gradient);
+                .update(|tally| tally.parameters_with_gradient = done.with_gradient);
         }
+        let times = done.times;
         let is_true = match self.options.synchronize {
             Synchronize::Phases | Synchronize::Step => true,
             // The step's time is right. The times of its parts are not, if it has any.
@@ -169,30 +161,30 @@ impl TrainingRun<'_> {
             n,
             of,
             measured: n > self.options.flags.warmup,
-            loss,
+            loss: done.loss,
             total_ms: times.total,
             forward_ms: times.forward,
             backward_ms: times.backward,
             optimizer_ms: times.optimizer,
             // Without a queue, the host's clock is also the device's clock.
             synchronized: is_true || !self.device.backend().is_asynchronous(),
-            launches,
-            captured,
-            bytes_in_use: memory.in_use,
-            bytes_reserved: memory.reserved,
+            launches: done.launches,
+            captured: done.captured,
+            bytes_in_use: done.memory.in_use,
+            bytes_reserved: done.memory.reserved,
             samples_per_s: self.options.config.batch_size as f64 / (times.total / 1e3),
-            ranks: self.of_rank(loss, times.total, waited),
+            ranks: self.of_rank(&done),
         });
-        Ok(loss)
+        Ok(done.loss)
     }
 
     /// Returns what the first rank needs from each rank to report on all; empty for a run on one device.
-    fn of_rank(&self, loss: f64, total_ms: f64, waited_ms: Option<f64>) -> Vec<RankStep> {
+    fn of_rank(&self, done: &StepResult) -> Vec<RankStep> {
         let ranks = self.options.ranks.iter().map(|options| RankStep {
             rank: options.rank,
-            loss,
-            total_ms,
-            waited_ms,
+            loss: done.loss,
+            total_ms: done.times.total,
+            waited_ms: done.waited,
         });
         ranks.collect()
     }

@@ -281,7 +281,7 @@ impl AutodiffTrainer {
                 None => bail!("a graph needs its batch in fixed buffers"),
             };
             let mut pass = self.forward(&DeviceBatch { tokens, targets });
-            let gradients = self.backward(&mut pass);
+            let gradients = pass.backward(self.model());
             let with_gradient = gradients.len();
             self.update(gradients);
             let loss = pass.single_loss();
@@ -318,9 +318,7 @@ impl AutodiffTrainer {
             loss: f64::from(loss.context("the loss could not be read back")?),
             times: StepTimes {
                 total: clock.total(),
-                forward: None,
-                backward: None,
-                optimizer: None,
+                ..StepTimes::default()
             },
             launches: Some(1),
             captured: Some(captured),
@@ -338,10 +336,6 @@ impl AutodiffTrainer {
     fn forward(&self, batch: &DeviceBatch) -> ForwardPass {
         let _range = ranges::range(|| "forward".into());
         ForwardPass::new(self.model(), &self.context, batch, self.shares)
-    }
-
-    fn backward(&self, pass: &mut ForwardPass) -> GradientsParams {
-        pass.backward(self.model())
     }
 
     fn update(&mut self, gradients: GradientsParams) {
@@ -420,7 +414,7 @@ impl Engine for AutodiffTrainer {
         let forward = clock.lap(phases, &self.device)?;
         let between = PoolMemory::read(&self.device);
         clock.skip();
-        let gradients = self.backward(&mut pass);
+        let gradients = pass.backward(self.model());
         let with_gradient = gradients.len();
         let backward = clock.lap(phases, &self.device)?;
         // Each share launches the same kernels.
