@@ -19,6 +19,7 @@ pub mod architecture;
 pub mod checksum;
 pub mod child;
 pub mod clock;
+pub mod columns;
 pub mod device_facts;
 pub mod expression;
 pub mod file;
@@ -38,9 +39,11 @@ pub mod triage;
 pub mod tutor_log;
 pub mod units;
 pub mod untrusted;
+pub mod wrap;
 
 pub use child::die_with_parent;
 pub use clock::{now, unix_time};
+pub use columns::Align;
 pub use device_facts::DeviceFacts;
 pub use expression::Expression;
 pub use file::{create_private, create_private_file, if_there, inside, replace};
@@ -51,10 +54,11 @@ pub use statistics::{
     Basis, CompareError, Finding, Interval, LEAST_RUNS, Series, half_width, median, quantile,
     ratio_in_rounds, ratio_of_medians, relative_difference,
 };
-pub use table::{Align, TableColumns, TextTable, push_wrapped, shortened, wrapped};
+pub use table::{TableColumns, TextTable, shortened};
 pub use units::{
     NOT_REPORTED, Percentage, Share, bytes_or_not, count, duration, factor, figure, human_bytes,
     milliseconds, moment, number, number_or_not, or_not_reported, percent, plural, rate, rounded,
     same_number, signed_percent, time, times, whole_percent,
 };
 pub use untrusted::{HtmlWriter, plain, plain_lines};
+pub use wrap::{push_wrapped, wrapped};

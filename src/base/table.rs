@@ -1,19 +1,11 @@
 //! Tables as plain text.
 
-use std::fmt::Write;
-
 use unicode_truncate::UnicodeTruncateStr;
 use unicode_width::UnicodeWidthStr;
 
+use crate::columns::{Align, Column, ColumnLayout, row_text};
 use crate::untrusted;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
-    /// Text; broken over lines if a line is too narrow.
-    Left,
-    /// Numbers; never broken.
-    Right,
-}
+use crate::wrap::{push_wrapped, wrapped};
 
 /// A table that fits lines of any width. The first column shrinks first, then text wraps. Columns that still do not
 /// fit follow in blocks below.
@@ -25,14 +17,6 @@ pub struct TextTable {
     /// Lines below the table: where numbers come from, and how to read them.
     pub notes: Vec<String>,
 }
-
-/// Minimum width of the first column, in columns of the terminal.
-const NARROWEST_NAME: usize = 16;
-
-/// Minimum width of a text column.
-const NARROWEST_WORDS: usize = 20;
-
-const GAP: usize = 2;
 
 /// Shown in a cell without a number.
 const NO_FIGURE: &str = "-";
@@ -146,24 +130,22 @@ impl TextTable {
 
     fn lay_out(&self, width: usize) -> String {
         let mut text = format!("{}\n", self.title);
-        let names: Vec<String> = self
-            .columns
-            .iter()
-            .map(|(name, _)| (*name).to_owned())
-            .collect();
-        let first: Vec<&str> = self
-            .rows
-            .iter()
-            .map(|row| row.first().map_or("", String::as_str))
-            .collect();
-        for block in self.blocks(width) {
-            let width = block.first().map_or(0, |(_, width)| *width);
-            let first = shortened_apart(&first, width, "...", |name| shortened(name, width));
-            self.push_row(&mut text, &names, &block);
-            for (row, first) in self.rows.iter().zip(first) {
-                let others = row.iter().skip(1).cloned();
-                let row: Vec<String> = std::iter::once(first).chain(others).collect();
-                self.push_row(&mut text, &row, &block);
+        let titles: Vec<&str> = self.columns.iter().map(|(title, _)| *title).collect();
+        let rows = self.rows.iter();
+        let names = rows
+            .clone()
+            .map(|row| row.first().map_or("", String::as_str));
+        let names: Vec<&str> = names.collect();
+        let cells = rows.map(|row| row.iter().map(String::as_str));
+        let layout = ColumnLayout::from_texts(self.columns.iter().copied(), cells);
+        for block in layout.blocks(width) {
+            let wide = block.first().map_or(0, |column| column.width);
+            let names = shortened_apart(&names, wide, "...", |name| shortened(name, wide));
+            push_row(&mut text, &titles, &block);
+            for (row, name) in self.rows.iter().zip(&names) {
+                let cells = std::iter::once(name).chain(row.iter().skip(1));
+                let cells: Vec<&str> = cells.map(String::as_str).collect();
+                push_row(&mut text, &cells, &block);
             }
         }
         for note in &self.notes {
@@ -171,73 +153,26 @@ impl TextTable {
         }
         text
     }
+}
 
-    /// Index and width of the columns in each block. Every block begins with the first column.
-    fn blocks(&self, width: usize) -> Vec<Vec<(usize, usize)>> {
-        let longest = |(at, (name, _)): (usize, &(&str, Align))| {
-            let cells = self.rows.iter().filter_map(|row| row.get(at));
-            let cells = cells.map(|cell| cell.width());
-            cells.chain([name.width()]).max().unwrap_or(0)
-        };
-        let natural: Vec<usize> = self.columns.iter().enumerate().map(longest).collect();
-        let least = |at: usize| match self.columns[at].1 {
-            _ if at == 0 => natural[at].min(NARROWEST_NAME),
-            Align::Left => GAP + natural[at].min(NARROWEST_WORDS),
-            Align::Right => GAP + natural[at],
-        };
-        let mut blocks: Vec<(Vec<usize>, usize)> = Vec::new();
-        for at in 0..natural.len() {
-            match blocks.last_mut() {
-                Some((block, taken)) if block.len() == 1 || *taken + least(at) <= width => {
-                    block.push(at);
-                    *taken += least(at);
-                }
-                None => blocks.push((vec![at], least(at))),
-                Some(_) => blocks.push((vec![0, at], least(0) + least(at))),
-            }
+/// Appends the cells of a block's columns, in as many lines as the longest text needs.
+fn push_row(text: &mut String, row: &[&str], block: &[Column]) {
+    let cells = block.iter().map(|column| {
+        let cell = row.get(column.index).copied().unwrap_or("");
+        match column.is_text() && column.index > 0 {
+            true => wrapped(cell, column.width),
+            false => vec![cell.to_owned()],
         }
-        let widened = |(block, taken): (Vec<usize>, usize)| {
-            let mut left = width.saturating_sub(taken);
-            let widths = block.into_iter().map(|at| {
-                let least = least(at) - if at > 0 { GAP } else { 0 };
-                let more = (natural[at] - least).min(left);
-                left -= more;
-                (at, least + more)
-            });
-            widths.collect()
-        };
-        blocks.into_iter().map(widened).collect()
-    }
-
-    fn push_row(&self, text: &mut String, row: &[String], block: &[(usize, usize)]) {
-        let cells: Vec<Vec<String>> = block
-            .iter()
-            .map(|&(at, width)| {
-                let cell = row.get(at).map_or("", String::as_str);
-                match self.columns[at].1 {
-                    Align::Left if at > 0 => wrapped(cell, width),
-                    _ => vec![cell.to_owned()],
-                }
-            })
-            .collect();
-        for line in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
-            let mut out = String::new();
-            for ((at, width), cell) in block.iter().zip(&cells) {
-                let cell = cell
-                    .get(line)
-                    .map_or(String::new(), |cell| shortened(cell, *width));
-                let gap = if *at > 0 { GAP } else { 0 };
-                // In columns of the terminal, of which some characters take two.
-                let blanks = width.saturating_sub(cell.width());
-                // Writing to a string cannot fail.
-                let _ = match self.columns[*at].1 {
-                    Align::Left => write!(out, "{:gap$}{cell}{:blanks$}", "", ""),
-                    Align::Right => write!(out, "{:gap$}{:blanks$}{cell}", "", ""),
-                };
-            }
-            text.push_str(out.trim_end());
-            text.push('\n');
-        }
+    });
+    let cells: Vec<Vec<String>> = cells.collect();
+    for line in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+        let cells = block.iter().zip(&cells).map(|(column, lines)| {
+            let cell = lines.get(line).map_or("", String::as_str);
+            shortened(cell, column.width)
+        });
+        let cells: Vec<String> = cells.collect();
+        text.push_str(&row_text(block, cells.iter().map(String::as_str)));
+        text.push('\n');
     }
 }
 
@@ -311,38 +246,6 @@ pub fn shortened_apart(
         .zip(&short)
         .map(|each| apart(each).unwrap_or_else(|| each.1.clone()))
         .collect()
-}
-
-/// Wraps `text` between words into lines of at most `width` columns. A text that fits stays unchanged.
-pub fn wrapped(text: &str, width: usize) -> Vec<String> {
-    if text.width() <= width {
-        return vec![text.to_owned()];
-    }
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let last = lines.len() - 1;
-        let line = &mut lines[last];
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.width() + 1 + word.width() <= width {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
-    lines
-}
-
-/// Appends `text` in lines of at most `width`, indented by two.
-pub fn push_wrapped(into: &mut String, text: &str, width: usize) {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    if words.is_empty() {
-        return;
-    }
-    for line in wrapped(&words.join(" "), width.saturating_sub(2).max(20)) {
-        let _ = writeln!(into, "  {line}");
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use itertools::Itertools as _;
 use serde_json::{Map, Value};
 
+use tinyllama_base::columns::{Align, ColumnLayout, row_text};
 use tinyllama_base::{NOT_REPORTED, figure, shortened, wrapped};
 use tinyllama_lesson::OutputView;
 use tinyllama_lesson::figure::Path;
@@ -115,39 +116,24 @@ fn write_table(
     width: usize,
 ) {
     let indent = "  ".repeat(depth);
-    let columns = flat.iter().flatten().map(|(column, _)| column).unique();
-    let cell = |row: &[(String, String)], column: &String| {
-        let found = row.iter().find(|(name, _)| name == column);
-        found.map_or("-".to_string(), |(_, cell)| cell.clone())
-    };
-    let mut left = width.saturating_sub(indent.len());
-    let mut shown = Vec::new();
-    for column in columns {
-        let widths = flat.iter().map(|row| cell(row, column).chars().count());
-        let size = widths
-            .chain([label(column).chars().count()])
-            .max()
-            .unwrap_or(0)
-            + 2;
-        if size > left {
-            break;
-        }
-        left -= size;
-        shown.push((column, size));
-    }
+    let columns = flat.iter().flatten().map(|(column, _)| column);
+    let columns: Vec<&String> = columns.unique().collect();
+    let titles: Vec<String> = columns.iter().map(|column| label(column)).collect();
+    let titles = titles.iter().map(String::as_str);
+    let rows = flat.iter().map(|row| {
+        let cell = |column| row.iter().find(|(name, _)| name == column);
+        let cells = columns.iter().map(move |column| cell(*column));
+        cells.map(|cell| cell.map_or("-", |(_, cell)| cell))
+    });
+    let aligned = titles.clone().map(|title| (title, Align::Left));
+    let layout = ColumnLayout::from_texts(aligned, rows.clone());
+    let shown = layout.whole(width.saturating_sub(indent.len()));
     if !name.is_empty() {
         let _ = writeln!(text, "{indent}{}", label(name));
     }
-    let line = |cells: Vec<String>| {
-        let cells = cells.iter().zip(&shown);
-        let cells = cells.map(|(cell, (_, size))| format!("{cell:<size$}"));
-        cells.collect::<String>()
-    };
-    let head = line(shown.iter().map(|(column, _)| label(column)).collect());
-    let _ = writeln!(text, "{indent}{}", head.trim_end());
-    for row in flat.iter().take(most) {
-        let row = line(shown.iter().map(|(column, _)| cell(row, column)).collect());
-        let _ = writeln!(text, "{indent}{}", row.trim_end());
+    let _ = writeln!(text, "{indent}{}", row_text(&shown, titles));
+    for row in rows.take(most) {
+        let _ = writeln!(text, "{indent}{}", row_text(&shown, row));
     }
     if flat.len() > most {
         let _ = writeln!(text, "{indent}({} more)", flat.len() - most);

@@ -1,9 +1,9 @@
 //! Formats a check as lines of text, equal for the command line, the plain course and the screen.
 
 use tinyllama_base::count;
-use tinyllama_base::table::{push_wrapped, shortened, wrapped};
 use tinyllama_base::units::{Share, percent};
 use tinyllama_base::untrusted::plain;
+use tinyllama_base::{push_wrapped, shortened, wrapped};
 
 use super::amd::{COUNTED, Compiled};
 use super::check::ExerciseCheck;

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal};
 use itertools::Itertools as _;
 use tinyllama_analysis::workshop::ClaimComparison;
 use tinyllama_base::statistics::Interval;
-use tinyllama_base::table::{TableColumns, TextTable, push_wrapped};
+use tinyllama_base::{TableColumns, TextTable, push_wrapped};
 use tinyllama_base::{factor, locale};
 use tinyllama_ui::plain::LONGEST_LINE;
 

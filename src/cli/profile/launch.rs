@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::outcome::outcome;
 use super::{AnalyzeArgs, Exit, LaunchArgs, print, tools};
 use tinyllama_base::file::path_text;
-use tinyllama_base::table::push_wrapped;
+use tinyllama_base::push_wrapped;
 use tinyllama_contract::flags::{UsageError, merged};
 use tinyllama_profile::commands::installed::{Installed, find_or_assume};
 use tinyllama_profile::commands::line::CommandLine;

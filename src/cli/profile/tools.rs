@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Exit, Ignored, print};
 use tinyllama_base::file::path_text;
-use tinyllama_base::table::push_wrapped;
+use tinyllama_base::push_wrapped;
 use tinyllama_profile::commands::Tool;
 use tinyllama_profile::commands::installed::{Installed, find};
 use tinyllama_profile::commands::legacy::{MOVES, WHY};

@@ -9,9 +9,8 @@ use serde_json::json;
 use super::super::Exit;
 use super::super::print_result::{print_document, print_text};
 use super::exercise_progress;
-use tinyllama_base::table::{TableColumns, TextTable, wrapped};
 use tinyllama_base::untrusted::plain;
-use tinyllama_base::{errln, outln};
+use tinyllama_base::{TableColumns, TextTable, errln, outln, wrapped};
 use tinyllama_session::SessionState;
 use tinyllama_workbench::Exercise;
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::ProfileRequest;
 use super::installed::Installed;
 use super::version::ToolFlag;
-use tinyllama_base::table::push_wrapped;
+use tinyllama_base::push_wrapped;
 
 /// A flag with its values, or another part of the line.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,11 +3,10 @@
 use std::fmt::Write;
 
 use console::Term;
-use ratatui::text::Span;
 use unicode_width::UnicodeWidthStr;
 
-use crate::tui::markdown::wrap::{NO_BREAK, hanging_whole};
 use crate::tui::{self, Theme, markdown};
+use tinyllama_base::wrap::{NO_BREAK, wrapped};
 use tinyllama_lesson::Course;
 use tinyllama_session::progress::progress;
 use tinyllama_session::{Access, SessionState, access};
@@ -112,14 +111,13 @@ pub fn folded(text: &str, columns: usize) -> String {
         let named = named.map(|gap| line.len() - line[gap..].trim_start().len());
         let lead = named.filter(|lead| *lead < columns / 2).unwrap_or(indent);
         let (lead, rest) = line.split_at(if lead < columns { lead } else { 0 });
-        let below = Span::raw(" ".repeat(lead.width()));
-        let lines = hanging_whole(
-            vec![Span::raw(lead.to_owned())],
-            below,
-            vec![Span::raw(rest.to_owned())],
-            columns,
-        );
-        lines.iter().map(ToString::to_string).collect()
+        let below = " ".repeat(lead.width());
+        let lines = wrapped(rest, columns - below.len()).into_iter().enumerate();
+        let lines = lines.map(|(at, text)| match at {
+            0 => format!("{lead}{text}"),
+            _ => format!("{below}{text}"),
+        });
+        lines.collect()
     });
     itertools::join(lines, "\n").replace(NO_BREAK, " ")
 }

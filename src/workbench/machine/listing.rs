@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use serde::Serialize;
-use tinyllama_base::table::shortened;
+use tinyllama_base::shortened;
 use tinyllama_base::untrusted::plain;
 use tinyllama_machine::{Count, Group, Program, Space, Summary};
 

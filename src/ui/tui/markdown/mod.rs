@@ -7,8 +7,9 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use ratatui::prelude::{Line, Modifier, Span, Style};
 
 use self::table::MarkdownTable;
-use self::wrap::{LONGEST_LINE, NO_BREAK, folded, hanging, hanging_whole};
+use self::wrap::{LONGEST_LINE, folded, hang};
 use crate::tui::{Highlighter, Theme};
+use tinyllama_base::wrap::{LongWords, NO_BREAK};
 
 /// Renders `text` in lines of at most `width` columns; single long words and code may exceed it.
 /// Code is coloured if there is a highlighter.
@@ -22,7 +23,7 @@ pub fn render(
 }
 
 /// Renders `text` for a terminal that is no screen. Commands and addresses stay in one piece, so that they can be
-/// copied: their words are joined by [`wrap::NO_BREAK`]. With `marks`, headings keep those of their source.
+/// copied: their words are joined by [`NO_BREAK`]. With `marks`, headings keep those of their source.
 pub fn render_lines(text: &str, width: u16, theme: &Theme, marks: bool) -> Vec<Line<'static>> {
     let writer = MarkdownWriter::new(width, theme, None);
     MarkdownWriter {
@@ -285,10 +286,12 @@ impl<'a> MarkdownWriter<'a> {
         };
         let width = most.max(rest.chars().count() + 8);
         let [first, rest] = [first, rest].map(|text| Span::styled(text, self.theme.accent()));
-        self.lines.extend(match self.is_for_lines {
-            true => hanging_whole(vec![first], rest, spans, width),
-            false => hanging(vec![first], rest, spans, width),
-        });
+        let long_words = match self.is_for_lines {
+            true => LongWords::Keep,
+            false => LongWords::Cut,
+        };
+        let lines = hang(vec![first], rest, &spans, width, long_words);
+        self.lines.extend(lines);
     }
 
     /// Prefixes of the first line and of the other lines of a paragraph.
@@ -336,7 +339,7 @@ impl<'a> MarkdownWriter<'a> {
             true => self.width.saturating_sub(margin).max(8),
             false => usize::MAX,
         };
-        let lines = lines.into_iter().flat_map(|line| folded(line, most));
+        let lines = lines.into_iter().flat_map(|line| folded(&line, most));
         for mut line in lines {
             line.spans.insert(0, Span::raw(" ".repeat(margin)));
             self.lines.push(line);

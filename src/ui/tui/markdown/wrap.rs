@@ -1,67 +1,30 @@
 //! Breaks styled text into lines at spaces.
 
+use std::ops::Range;
+
 use ratatui::prelude::{Line, Span, Style};
-use unicode_width::UnicodeWidthChar;
-use unicode_width::UnicodeWidthStr;
+use tinyllama_base::wrap::{LongWords, cut_at_columns, is_break, line_ranges};
 
 /// Longer lines of prose are hard to read.
 pub const LONGEST_LINE: u16 = 100;
 
-/// Words on both sides of it stay in one line.
-pub const NO_BREAK: char = '\u{a0}';
-
 /// Returns at least one line, each at most `width` columns. A wider word is cut.
 pub fn wrap(spans: Vec<Span<'static>>, width: usize) -> Vec<Line<'static>> {
-    wrap_or_keep(spans, width, true)
+    wrap_words(&spans, width, LongWords::Cut)
 }
 
-/// Like [`wrap`], but a wider word stays whole: a terminal breaks it without a line end, so that it can be copied.
-fn wrap_or_keep(spans: Vec<Span<'static>>, width: usize, cuts: bool) -> Vec<Line<'static>> {
-    let width = width.max(1);
-    let mut lines = Vec::new();
-    let mut line = LineWrapper::default();
-    for word in words(&spans) {
-        let columns: usize = word.iter().map(Span::width).sum();
-        if line.width > 0 && line.width + 1 + columns > width {
-            lines.push(std::mem::take(&mut line).line());
-        }
-        if line.width > 0 {
-            line.space(word.first().map(|piece| piece.style));
-        }
-        for piece in word {
-            if !cuts || line.width + piece.width() <= width {
-                line.push(&piece.content, piece.style);
-                continue;
-            }
-            for c in piece.content.chars() {
-                if line.width > 0 && line.width + c.width().unwrap_or(0) > width {
-                    lines.push(std::mem::take(&mut line).line());
-                }
-                line.push(c.encode_utf8(&mut [0; 4]), piece.style);
-            }
-        }
-    }
-    lines.push(line.line());
-    lines
+fn wrap_words(spans: &[Span<'static>], width: usize, long: LongWords) -> Vec<Line<'static>> {
+    let text = StyledText::of_words(spans);
+    text.lines(line_ranges(&text.text, width, long))
 }
 
 /// Cuts a line wherever `width` columns are full.
-pub fn folded(line: Line<'static>, width: usize) -> Vec<Line<'static>> {
-    let mut lines = vec![LineWrapper::default()];
+pub fn folded(line: &Line<'static>, width: usize) -> Vec<Line<'static>> {
+    let mut text = StyledText::default();
     for span in &line.spans {
-        for c in span.content.chars() {
-            if lines
-                .last()
-                .is_none_or(|it| it.width + c.width().unwrap_or(0) > width)
-            {
-                lines.push(LineWrapper::default());
-            }
-            if let Some(last) = lines.last_mut() {
-                last.push(c.encode_utf8(&mut [0; 4]), span.style);
-            }
-        }
+        text.push(&span.content, span.style);
     }
-    lines.into_iter().map(LineWrapper::line).collect()
+    text.lines(cut_at_columns(&text.text, 0..text.text.len(), width))
 }
 
 /// Wraps `text` behind `first` on the first line and behind `rest` on the others.
@@ -71,27 +34,18 @@ pub fn hanging(
     text: Vec<Span<'static>>,
     width: usize,
 ) -> Vec<Line<'static>> {
-    hang(first, rest, text, width, true)
+    hang(first, rest, &text, width, LongWords::Cut)
 }
 
-/// Like [`hanging`], but words that are wider than the line stay whole.
-pub fn hanging_whole(
+/// Like [`hanging`], with a choice for words that are wider than the line.
+pub fn hang(
     first: Vec<Span<'static>>,
     rest: Span<'static>,
-    text: Vec<Span<'static>>,
+    text: &[Span<'static>],
     width: usize,
+    long: LongWords,
 ) -> Vec<Line<'static>> {
-    hang(first, rest, text, width, false)
-}
-
-fn hang(
-    first: Vec<Span<'static>>,
-    rest: Span<'static>,
-    text: Vec<Span<'static>>,
-    width: usize,
-    cuts: bool,
-) -> Vec<Line<'static>> {
-    let mut lines = wrap_or_keep(text, width.saturating_sub(rest.width()).max(1), cuts);
+    let mut lines = wrap_words(text, width.saturating_sub(rest.width()), long);
     let mut leads = std::iter::once(first).chain(std::iter::repeat_with(|| vec![rest.clone()]));
     for line in &mut lines {
         line.spans.splice(0..0, leads.next().unwrap_or_default());
@@ -107,49 +61,61 @@ pub fn wrap_plain(text: &str, width: usize, style: Style) -> Vec<Line<'static>> 
         .collect()
 }
 
+/// The text of spans, and the style of each of its parts.
 #[derive(Default)]
-struct LineWrapper {
-    spans: Vec<Span<'static>>,
-    width: usize,
+struct StyledText {
+    text: String,
+    /// Where each style ends.
+    ends: Vec<(usize, Style)>,
 }
 
-impl LineWrapper {
-    fn push(&mut self, text: &str, style: Style) {
-        self.width += text.width();
-        match self.spans.last_mut() {
-            Some(last) if last.style == style => last.content.to_mut().push_str(text),
-            _ => self.spans.push(Span::styled(text.to_string(), style)),
-        }
-    }
-
-    fn space(&mut self, next: Option<Style>) {
-        let last = self.spans.last().map(|span| span.style);
-        // Underlining covers the space only within a phrase.
-        self.push(" ", last.filter(|_| last == next).unwrap_or_default());
-    }
-
-    fn line(self) -> Line<'static> {
-        Line::from(self.spans)
-    }
-}
-
-/// Groups characters without a space between them, regardless of style.
-fn words(spans: &[Span<'static>]) -> Vec<Vec<Span<'static>>> {
-    let is_break = |c: char| c.is_whitespace() && c != NO_BREAK;
-    let mut words: Vec<Vec<Span>> = Vec::new();
-    let mut after_space = true;
-    for span in spans {
-        for piece in span.content.split_inclusive(is_break) {
-            let letters = piece.trim_end_matches(is_break);
-            if !letters.is_empty() {
-                let letters = Span::styled(letters.to_string(), span.style);
-                match words.last_mut() {
-                    Some(word) if !after_space => word.push(letters),
-                    _ => words.push(vec![letters]),
+impl StyledText {
+    /// The words of spans with one blank between them.
+    fn of_words(spans: &[Span<'static>]) -> Self {
+        let mut text = Self::default();
+        let mut is_after_blank = false;
+        for span in spans {
+            for piece in span.content.split_inclusive(is_break) {
+                let word = piece.trim_end_matches(is_break);
+                if !word.is_empty() {
+                    if is_after_blank && let Some((_, last)) = text.ends.last().copied() {
+                        // Underlining covers the blank only within a phrase.
+                        let is_within = last == span.style;
+                        text.push(" ", if is_within { last } else { Style::default() });
+                    }
+                    text.push(word, span.style);
+                    is_after_blank = false;
                 }
+                is_after_blank |= word.len() < piece.len();
             }
-            after_space = letters.len() < piece.len();
+        }
+        text
+    }
+
+    fn push(&mut self, text: &str, style: Style) {
+        if text.is_empty() {
+            return;
+        }
+        self.text.push_str(text);
+        match self.ends.last_mut() {
+            Some((end, last)) if *last == style => *end = self.text.len(),
+            _ => self.ends.push((self.text.len(), style)),
         }
     }
-    words
+
+    fn lines(&self, ranges: Vec<Range<usize>>) -> Vec<Line<'static>> {
+        ranges.into_iter().map(|range| self.line(range)).collect()
+    }
+
+    /// A part of the text as a line.
+    fn line(&self, range: Range<usize>) -> Line<'static> {
+        let first = self.ends.partition_point(|(end, _)| *end <= range.start);
+        let mut start = range.start;
+        let spans = self.ends[first..].iter().map_while(|(end, style)| {
+            let part = start..range.end.min(*end);
+            start = part.end;
+            (!part.is_empty()).then(|| Span::styled(self.text[part].to_owned(), *style))
+        });
+        Line::from_iter(spans)
+    }
 }

@@ -105,7 +105,7 @@ impl KernelPanel {
             let parts = match tab {
                 RESULTS if !text.contains(" | ") => wrapped(text, wide),
                 RESULTS | FILE | SOLUTION => {
-                    return folded(Line::styled(text.clone(), style), wide.max(1));
+                    return folded(&Line::styled(text.clone(), style), wide);
                 }
                 _ => vec![cut(text, wide, theme)],
             };

@@ -3,8 +3,8 @@
 use ratatui::prelude::{Line, Span, Style};
 
 use super::state::RunState;
-use crate::tui::markdown::wrap::NO_BREAK;
 use crate::tui::{Theme, bar, both_ends, cut, duration, paragraph, width};
+use tinyllama_base::wrap::NO_BREAK;
 use tinyllama_base::{Share, whole_percent};
 use tinyllama_contract::{FailureCode, PhaseName};
 use tinyllama_session::RunExit;

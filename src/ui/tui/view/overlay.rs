@@ -9,6 +9,7 @@ use crate::tui::{
     Area, Ask, ChoiceList, Confirm, Model, Overlay, Palette, Pane, Panel, both_ends, first_shown,
     paragraph,
 };
+use tinyllama_base::wrap::{LongWords, line_ranges};
 
 /// Lines of an entry of a list. A copied file may have thousands.
 const LONGEST_ENTRY: usize = 4;
@@ -206,29 +207,14 @@ fn text(input: &TextArea<'_>, style: Style, mut pane: Pane) -> Position {
     )
 }
 
-/// Splits a line into one or more pieces of at most `width`, after blanks if possible. Keeps every character.
+/// Splits a line into one or more pieces of at most `width`, after blanks if possible. Keeps every character: the blanks
+/// after a word may exceed the width.
 fn broken(line: &str, width: usize) -> Vec<String> {
-    let mut rows = vec![String::new()];
-    let mut taken = 0;
-    for word in line.split_inclusive(' ') {
-        let length = word.chars().count();
-        // The blank after a word may exceed the width.
-        if taken > 0 && taken + word.trim_end().chars().count() > width {
-            rows.push(String::new());
-            taken = 0;
-        }
-        for (at, c) in word.chars().enumerate() {
-            if taken > 0 && at > 0 && at % width == 0 && length > width {
-                rows.push(String::new());
-                taken = 0;
-            }
-            if let Some(row) = rows.last_mut() {
-                row.push(c);
-            }
-            taken += 1;
-        }
-    }
-    rows
+    let rows = line_ranges(line, width, LongWords::Cut);
+    let ends = rows.iter().skip(1).map(|row| row.start).chain([line.len()]);
+    let rows = rows.iter().zip(ends);
+    rows.map(|(row, end)| line[row.start..end].to_owned())
+        .collect()
 }
 
 fn draw_confirm(confirm: Confirm, pane: &mut Pane) {

@@ -4,8 +4,9 @@ mod order;
 
 use ratatui::prelude::{Line, Span, Style};
 
-use super::text::cut_middle;
-use crate::tui::{Cursor, Pane, Snippet, Theme, bar, first_shown, width};
+use super::text::{aligned, cut_middle};
+use crate::tui::{Cursor, Pane, Snippet, Theme, bar, first_shown};
+use tinyllama_base::columns::{Column, ColumnLayout, GAP, ScrolledColumns};
 use tinyllama_base::table::shortened_apart;
 use tinyllama_base::{Align, TextTable, wrapped};
 
@@ -62,14 +63,6 @@ impl<T: Into<String>> From<T> for Cell {
         Cell::new(text, Tone::Plain)
     }
 }
-
-/// The first column keeps at least this many columns of the screen.
-const NARROWEST_FIRST: usize = 16;
-
-/// Text columns are cut down to this width, number columns never.
-const NARROWEST_TEXT: usize = 10;
-
-const GAP: usize = 2;
 
 /// Columns of a name in a table with bars.
 const LONGEST_NAME: usize = 40;
@@ -148,11 +141,13 @@ impl TableView {
     /// Names may be cut for it, because the full name of the selected row stands below.
     pub fn with_bars(mut self, room: usize, theme: &Theme) -> Self {
         let greatest = self.values.iter().copied().fold(0.0, f64::max);
-        let natural = self.natural();
+        let layout = self.layout();
         let longest = LONGEST_NAME.min(room / 3);
-        let names = natural.first().copied().unwrap_or(0).min(longest);
-        let others: usize = natural.iter().skip(1).map(|width| GAP + width).sum();
-        let left = room.saturating_sub(names + others + GAP);
+        let widths = layout.columns().iter().map(|column| match column.index {
+            0 => (column.width + self.sign_width()).min(longest),
+            _ => column.width,
+        });
+        let left = room.saturating_sub(widths.map(|width| width + GAP).sum());
         if greatest <= 0.0 || left < LEAST_BAR {
             return self;
         }
@@ -217,11 +212,12 @@ impl TableView {
         if pane.area.is_empty() {
             return;
         }
-        let layout = self.layout(pane.width());
+        let layout = self.visible(pane.width());
         self.header(&layout, &mut pane.take(1));
+        let columns = &layout.shown;
         let room = usize::from(pane.area.height);
         let rows = self.in_order();
-        let heights: Vec<usize> = rows.iter().map(|at| self.lines(&layout, *at)).collect();
+        let heights: Vec<usize> = rows.iter().map(|at| self.lines(columns, *at)).collect();
         let all_fit = heights.iter().sum::<usize>() <= room && self.filter.is_empty();
         let mut left = room.saturating_sub(usize::from(!all_fit));
         let selected = rows.iter().position(|row| self.selected == Some(*row));
@@ -234,13 +230,13 @@ impl TableView {
         });
         let shown: Vec<usize> = shown.map(|(at, _)| *at).collect();
         let names: Vec<&str> = shown.iter().map(|at| self.text(*at, 0)).collect();
-        let wide = layout.first.saturating_sub(self.sign_width());
+        let wide = columns.first().map_or(0, |column| column.width);
         let gap = pane.theme.glyphs.ellipsis;
         let names = shortened_apart(&names, wide, gap, |it| cut_middle(it, wide, pane.theme));
         for (at, name) in shown.iter().copied().zip(&names) {
-            let height = self.lines(&layout, at);
+            let height = self.lines(columns, at);
             let lines =
-                (0..height).map(|number| self.row_line(&layout, at, number, name, pane.theme));
+                (0..height).map(|number| self.row_line(columns, at, number, name, pane.theme));
             let lines: Vec<Line> = lines.collect();
             let mut pane = pane.take(u16::try_from(height).unwrap_or(u16::MAX));
             if self.selected == Some(at) {
@@ -263,9 +259,9 @@ impl TableView {
 
     /// Lines that the whole table needs in so many columns.
     pub fn height(&self, width: usize) -> u16 {
-        let layout = self.layout(width);
+        let columns = self.visible(width).shown;
         let rows = self.in_order();
-        let lines: usize = rows.iter().map(|at| self.lines(&layout, *at)).sum();
+        let lines: usize = rows.iter().map(|at| self.lines(&columns, *at)).sum();
         u16::try_from(lines + 1 + usize::from(!self.filter.is_empty())).unwrap_or(u16::MAX)
     }
 
@@ -274,36 +270,40 @@ impl TableView {
         cell.map_or("", |cell| cell.text.as_str())
     }
 
+    /// The text of a cell in lines.
+    fn cell_lines(&self, row: usize, column: &Column) -> Vec<String> {
+        let text = self.text(row, column.index);
+        match self.folds && column.is_text() {
+            true => wrapped(text, column.width),
+            false => vec![text.to_owned()],
+        }
+    }
+
     /// Lines of a row.
-    fn lines(&self, layout: &ColumnLayout, at: usize) -> usize {
+    fn lines(&self, columns: &[Column], row: usize) -> usize {
         if !self.folds {
             return 1;
         }
-        let first = (0, layout.first.saturating_sub(self.sign_width()));
-        let texts = std::iter::once(first).chain(layout.shown.iter().copied());
-        let texts = texts.filter(|(column, _)| self.is_text(*column));
-        let lines = texts.map(|(column, wide)| wrapped(self.text(at, column), wide).len());
+        let lines = columns.iter().map(|it| self.cell_lines(row, it).len());
         lines.max().unwrap_or(1)
     }
 
     /// A line of a row, the first one with its figures. `name` is the text of the first column if it has one line.
     fn row_line(
         &self,
-        layout: &ColumnLayout,
+        columns: &[Column],
         at: usize,
         number: usize,
         name: &str,
         theme: &Theme,
     ) -> Line<'static> {
-        let cell = |column: usize, wide: usize| {
-            let mut lines = match self.folds && self.is_text(column) {
-                true => wrapped(self.text(at, column), wide),
-                false => vec![self.text(at, column).to_owned()],
-            };
-            if let (0, [whole]) = (column, lines.as_mut_slice()) {
+        let cell = |column: &Column| {
+            let mut lines = self.cell_lines(at, column);
+            if let (0, [whole]) = (column.index, lines.as_mut_slice()) {
                 name.clone_into(whole);
             }
-            let style = self.rows[at].get(column).map(|cell| cell.tone.style(theme));
+            let style = self.rows[at].get(column.index);
+            let style = style.map(|cell| cell.tone.style(theme));
             let text = lines.into_iter().nth(number).unwrap_or_default();
             (text, style.unwrap_or_default())
         };
@@ -311,21 +311,7 @@ impl TableView {
             true => theme.glyphs.bullet,
             false => " ",
         };
-        self.line(layout, cell, sign, theme)
-    }
-
-    /// The width that each column needs.
-    fn natural(&self) -> Vec<usize> {
-        let longest = |(at, (title, _)): (usize, &(String, Align))| {
-            let cells = self.rows.iter().filter_map(|row| row.get(at));
-            let cells = cells.map(|cell| width(&cell.text));
-            cells.chain([width(title)]).max().unwrap_or(0)
-        };
-        let mut natural: Vec<usize> = self.columns.iter().enumerate().map(longest).collect();
-        if let Some(first) = natural.first_mut() {
-            *first += self.sign_width();
-        }
-        natural
+        self.line(columns, cell, sign, theme)
     }
 
     /// Columns for the sign of marked rows.
@@ -333,66 +319,25 @@ impl TableView {
         if self.marked.is_empty() { 0 } else { 2 }
     }
 
-    /// The visible columns with their widths, and the number of columns on the right without room.
-    fn layout(&self, total: usize) -> ColumnLayout {
-        let natural = self.natural();
-        let Some((&first, others)) = natural.split_first() else {
-            return ColumnLayout::default();
-        };
-        let all: usize = others.iter().map(|width| GAP + width).sum();
-        let least = first.min(NARROWEST_FIRST);
-        let everything_fits = least + all <= total;
-        let shift = if everything_fits {
-            0
-        } else {
-            self.shift.min(others.len().saturating_sub(1))
-        };
-        // Room for the arrows that point to hidden columns.
-        let arrows = if everything_fits { 0 } else { 2 };
-        // At least one figure is complete, even if that shortens the name. Texts can fold.
-        let figure = others.get(shift).map_or(0, |width| {
-            let folds = self.folds && self.is_text(shift + 1);
-            GAP + if folds { NARROWEST_TEXT } else { *width }
-        });
-        let least = least.min(total.saturating_sub(figure + arrows));
-        let mut left = total.saturating_sub(least + arrows);
-        let mut shown = Vec::new();
-        for (at, &width) in others.iter().enumerate().skip(shift) {
-            let wanted = GAP + width;
-            // The start of a text is useful; the start of a number is not.
-            let may_be_cut = self.is_text(at + 1) && left >= GAP + NARROWEST_TEXT;
-            if wanted > left && !shown.is_empty() && !may_be_cut {
-                break;
-            }
-            let given = wanted.min(left);
-            if given <= GAP {
-                break;
-            }
-            shown.push((at + 1, given - GAP));
-            left -= given;
-        }
-        let hidden_right = others.len() - shift - shown.len();
-        ColumnLayout {
-            first: (least + left).min(first).min(total),
-            shown,
-            hidden_left: shift,
-            hidden_right,
-        }
+    fn layout(&self) -> ColumnLayout {
+        let columns = self.columns.iter();
+        let columns = columns.map(|(title, align)| (title.as_str(), *align));
+        let rows = self.rows.iter();
+        let rows = rows.map(|row| row.iter().map(|cell| cell.text.as_str()));
+        ColumnLayout::from_texts(columns, rows)
     }
 
-    fn is_text(&self, column: usize) -> bool {
-        let align = self.columns.get(column).map(|column| column.1);
-        align == Some(Align::Left)
+    /// The columns that fit behind the sign of marked rows.
+    fn visible(&self, width: usize) -> ScrolledColumns {
+        let width = width.saturating_sub(self.sign_width());
+        self.layout().scrolled(width, self.shift, self.folds)
     }
 
-    fn header(&self, layout: &ColumnLayout, pane: &mut Pane) {
+    fn header(&self, layout: &ScrolledColumns, pane: &mut Pane) {
         let theme = pane.theme;
-        let cell = |at: usize, _| {
-            let title = self.columns.get(at).map(|(title, _)| title.clone());
-            (title.unwrap_or_default(), theme.emphasis())
-        };
+        let cell = |column: &Column| (self.columns[column.index].0.clone(), theme.emphasis());
         let area = pane.area;
-        pane.put([self.line(layout, cell, " ", theme)]);
+        pane.put([self.line(&layout.shown, cell, " ", theme)]);
         let arrows = match (layout.hidden_left > 0, layout.hidden_right > 0) {
             (true, true) => "<>",
             (true, false) => "< ",
@@ -406,39 +351,22 @@ impl TableView {
 
     fn line(
         &self,
-        layout: &ColumnLayout,
-        cell: impl Fn(usize, usize) -> (String, Style),
+        columns: &[Column],
+        cell: impl Fn(&Column) -> (String, Style),
         sign: &str,
         theme: &Theme,
     ) -> Line<'static> {
-        let signs = self.sign_width();
-        let mut spans = vec![Span::raw(
-            format!("{sign} ").chars().take(signs).collect::<String>(),
-        )];
-        let first = std::iter::once((0, layout.first.saturating_sub(signs)));
-        for (at, wide) in first.chain(layout.shown.iter().copied()) {
-            let (text, style) = cell(at, wide);
-            let text = cut_middle(&text, wide, theme);
-            let gap = " ".repeat(wide.saturating_sub(width(&text)));
-            if at > 0 {
-                spans.push(Span::raw(" ".repeat(GAP)));
-            }
-            match self.is_text(at) {
-                true => spans.extend([Span::styled(text, style), Span::raw(gap)]),
-                false => spans.extend([Span::raw(gap), Span::styled(text, style)]),
-            }
-        }
-        Line::from(spans)
+        let sign = format!("{sign} ");
+        let sign: String = sign.chars().take(self.sign_width()).collect();
+        let cells = columns.iter().map(|column| {
+            let (text, style) = cell(column);
+            let text = cut_middle(&text, column.width, theme);
+            vec![Span::styled(text, style)]
+        });
+        let mut line = aligned(columns, cells);
+        line.spans.insert(0, Span::raw(sign));
+        line
     }
-}
-
-#[derive(Default)]
-struct ColumnLayout {
-    first: usize,
-    /// Index of the column, and its width.
-    shown: Vec<(usize, usize)>,
-    hidden_left: usize,
-    hidden_right: usize,
 }
 
 #[cfg(test)]

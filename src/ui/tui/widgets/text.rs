@@ -4,6 +4,7 @@ use ratatui::prelude::{Line, Span, Style};
 use unicode_width::UnicodeWidthStr;
 
 use crate::tui::{LONGEST_LINE, Theme, hanging, wrap};
+use tinyllama_base::columns::{Column, GAP};
 use tinyllama_base::table;
 use tinyllama_runs::Metric;
 
@@ -87,6 +88,25 @@ pub fn both_ends(
     }
     spans.push(Span::raw(" ".repeat(width.saturating_sub(used + taken))));
     spans.push(right);
+    Line::from(spans)
+}
+
+/// A line of a table: the cells in their columns.
+pub fn aligned(
+    columns: &[Column],
+    cells: impl IntoIterator<Item = Vec<Span<'static>>>,
+) -> Line<'static> {
+    let mut spans = Vec::new();
+    for (at, (column, cell)) in columns.iter().zip(cells).enumerate() {
+        if at > 0 {
+            spans.push(Span::raw(" ".repeat(GAP)));
+        }
+        let taken = cell.iter().map(Span::width).sum();
+        let [before, after] = column.blanks(taken).map(Span::raw);
+        spans.push(before);
+        spans.extend(cell);
+        spans.push(after);
+    }
     Line::from(spans)
 }
 
