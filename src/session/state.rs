@@ -344,14 +344,8 @@ impl SessionState {
                 }
             }
             SessionEvent::Ordered { order, events } => {
-                for event in events {
-                    self.apply_event(event, time);
-                }
                 self.orders.insert(order.clone());
-                let done = event.ordered();
-                if !matches!(done, SessionEvent::Message { .. }) && !done.is_of_command_line() {
-                    self.changes.push((time.into(), done.clone()));
-                }
+                self.apply_order(events, event.ordered(), time);
             }
             SessionEvent::Unknown => self.unknown_events += 1,
             SessionEvent::TimeSpent { at, .. }
@@ -365,6 +359,16 @@ impl SessionState {
             | SessionEvent::StepDone { at }
             | SessionEvent::StepSkipped { at, .. }
             | SessionEvent::Solved { at, .. } => self.progress_mut(at).apply(event),
+        }
+    }
+
+    /// Applies the events of an instructor's order, which comes to `done`.
+    fn apply_order(&mut self, events: &[SessionEvent], done: &SessionEvent, time: &str) {
+        for event in events {
+            self.apply_event(event, time);
+        }
+        if !matches!(done, SessionEvent::Message { .. }) && !done.is_of_command_line() {
+            self.changes.push((time.into(), done.clone()));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tinyllama_lesson::{Course, LearningPath, MarkedAnswer, QuizAnswer};
+use tinyllama_lesson::{Course, LearningPath, MarkedAnswer, QuizAnswer, Step};
 use tinyllama_session::{
     CheckResultText, CheckedKernel, HintStage, MeasuredRuns, Record, RunExit, Session,
     SessionError, StepRef,
@@ -160,15 +160,7 @@ pub fn carry_out(
         }
         SessionRequest::Give(at, given) => {
             let (_, step) = course.find_step(&at)?;
-            match given {
-                Given::Guess(value) => done(session.predict(at, value)),
-                Given::Text(text) => done(session.reflect(at, &text)),
-                Given::Suspect(suspect) => done(session.suspect(at, step, &suspect)),
-                Given::Answer(answer) => {
-                    let marked = session.answer(at.clone(), course, step, answer);
-                    marked.map(|marked| News::Marked(at, marked))
-                }
-            }
+            give(session, course, at, step, given)
         }
         SessionRequest::Recall(at, answer) => {
             let (_, step) = course.find_step(&at)?;
@@ -199,9 +191,8 @@ pub fn carry_out(
             ended => done(ended),
         },
         SessionRequest::Profiled { at, command } => {
-            let target = course
-                .find_step(&at)
-                .and_then(|(_, step)| step.target.as_deref());
+            let step = course.find_step(&at).map(|(_, step)| step);
+            let target = step.and_then(|step| step.target.as_deref());
             let target = target.unwrap_or_default();
             match note_profile(session, at.clone(), target, command) {
                 Ok(()) => check(session, course, at, false)?,
@@ -210,6 +201,26 @@ pub fn carry_out(
         }
         SessionRequest::Tried(at, tried) => done(session.check_kernel(at, &tried)),
     })
+}
+
+/// Records what the learner entered.
+fn give(
+    session: &mut Session,
+    course: &Course,
+    at: StepRef,
+    step: &Step,
+    given: Given,
+) -> Result<News, SessionError> {
+    match given {
+        Given::Guess(value) => session.predict(at, value)?,
+        Given::Text(text) => session.reflect(at, &text)?,
+        Given::Suspect(suspect) => session.suspect(at, step, &suspect)?,
+        Given::Answer(answer) => {
+            let marked = session.answer(at.clone(), course, step, answer)?;
+            return Ok(News::Marked(at, marked));
+        }
+    }
+    Ok(News::None)
 }
 
 fn check(

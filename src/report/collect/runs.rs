@@ -62,25 +62,8 @@ fn of_run(
     let hello = finished.reported.hello.as_ref();
     let series = finished.measurements.series(Metric::TotalMs);
     let step_time = series.as_ref().map(step_time);
-    if let Some(time) = step_time.filter(|time| time.spread > NOISY) {
-        warnings.push(format!(
-            "Noisy: the middle four fifths of its steps spread over {} of the median.",
-            whole_percent(Share(time.spread))
-        ));
-    }
     let synchronized = finished.synchronized;
-    if synchronized == Some(false) {
-        warnings
-            .push("Not synchronised: its clock was read before the device had finished.".into());
-    }
-    let (with, of) = ("parameters_with_gradient", "parameter_tensors");
-    if let (Some(with), Some(of)) = (run.values.get(with), run.values.get(of))
-        && with < of
-    {
-        warnings.push(format!(
-            "Only {with} of {of} parameter tensors received a gradient: this is not training."
-        ));
-    }
+    warnings.extend(doubts(run, step_time, synchronized));
     let at = run.at.as_ref();
     RunReport {
         id: id.into(),
@@ -119,6 +102,28 @@ fn of_run(
         warnings,
         sha256: run.sha256.clone(),
     }
+}
+
+/// Reasons not to trust the figures of a run.
+fn doubts(
+    run: &RunEntry,
+    step_time: Option<StepTime>,
+    synchronized: Option<bool>,
+) -> impl Iterator<Item = String> {
+    let noise = step_time.filter(|time| time.spread > NOISY).map(|time| {
+        format!(
+            "Noisy: the middle four fifths of its steps spread over {} of the median.",
+            whole_percent(Share(time.spread))
+        )
+    });
+    let clock = (synchronized == Some(false))
+        .then(|| "Not synchronised: its clock was read before the device had finished.".into());
+    let [with, of] = ["parameters_with_gradient", "parameter_tensors"].map(|it| run.values.get(it));
+    let gradients = with.zip(of).filter(|(with, of)| with < of);
+    let gradients = gradients.map(|(with, of)| {
+        format!("Only {with} of {of} parameter tensors received a gradient: this is not training.")
+    });
+    [noise, clock, gradients].into_iter().flatten()
 }
 
 /// The fix of a run, or of the recording that was played in its place.

@@ -136,22 +136,33 @@ impl<'a> Rebuilt<'a> {
         if is_new && !may_come_first(event) {
             return Err("the learner was never there".into());
         }
-        let (course, session, at) = (self.course, &mut self.session, at.clone());
+        if is_new && matches!(event, SessionEvent::StepEntered { .. }) {
+            self.check_is_open(lesson)?;
+        }
+        self.work_on_step(at.clone(), lesson, step, event)
+    }
+
+    /// Refuses a lesson that was locked when the learner entered the first step of it.
+    fn check_is_open(&self, lesson: &Lesson) -> Result<(), Wrong> {
+        let is_locked = access(self.course, self.session.state(), lesson) != Access::Open;
+        let entered = self.entered.iter().filter(|at| at.lesson == lesson.id);
+        match is_locked && entered.count() == 1 {
+            true => Err("its lesson was locked".into()),
+            false => Ok(()),
+        }
+    }
+
+    fn work_on_step(
+        &mut self,
+        at: StepRef,
+        lesson: &Lesson,
+        step: &Step,
+        event: &SessionEvent,
+    ) -> Result<(), Wrong> {
+        let (course, session) = (self.course, &mut self.session);
         let progress = session.state().progress(&at);
         let done = match event {
-            SessionEvent::StepEntered { .. } => {
-                let is_locked = access(course, session.state(), lesson) != Access::Open;
-                let is_begun = self
-                    .entered
-                    .iter()
-                    .filter(|it| it.lesson == at.lesson)
-                    .count()
-                    > 1;
-                if is_new && is_locked && !is_begun {
-                    return Err("its lesson was locked".into());
-                }
-                session.turn_to(lesson, step)
-            }
+            SessionEvent::StepEntered { .. } => session.turn_to(lesson, step),
             SessionEvent::TimeSpent { seconds, .. } => {
                 if !(seconds.is_finite() && *seconds >= 0.0) {
                     return Err(format!("{seconds} seconds cannot be spent"));

@@ -147,18 +147,7 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
                     return self.open_step(next, "Everything that is open is done.");
                 }
             }
-            DialogueCommand::Path(name) if name.is_empty() => {
-                let text = self.paths()?;
-                self.print(&text)?;
-            }
-            DialogueCommand::Path(name) => match self.course.path(&name) {
-                Ok(path) => {
-                    self.request(SessionRequest::TakePath(path.cloned()))?;
-                    self.at = self.state(|state| next_unfinished(self.course, state))?;
-                    return Ok(NextStep::Say);
-                }
-                Err(problem) => self.print(&problem)?,
-            },
+            DialogueCommand::Path(name) => return self.take_path(&name),
             DialogueCommand::Hint => self.hint()?,
             DialogueCommand::Check => {
                 let checked = self.check()?;
@@ -267,6 +256,21 @@ impl<'c, I: BufRead, O: Write> Dialogue<'c, I, O> {
             format!("  path {name:<10} {text}{is_taken}")
         });
         Ok(itertools::join(lines, "\n"))
+    }
+
+    /// Takes a path; without a name, lists them.
+    fn take_path(&mut self, name: &str) -> Result<NextStep, TutorError> {
+        if name.is_empty() {
+            return self.stay_with_text(&self.paths()?);
+        }
+        match self.course.path(name) {
+            Ok(path) => {
+                self.request(SessionRequest::TakePath(path.cloned()))?;
+                self.at = self.state(|state| next_unfinished(self.course, state))?;
+                Ok(NextStep::Say)
+            }
+            Err(problem) => self.stay_with_text(&problem),
+        }
     }
 
     fn open_step(

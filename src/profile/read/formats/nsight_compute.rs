@@ -4,7 +4,7 @@
 //! Launches have durations and no start. So they are records without times, and the durations are summed by kernel.
 
 use super::ProfileFormat;
-use crate::model::{Dispatch, LaunchVariant, NameId, ProcessId, Profile, TraceLane};
+use crate::model::{Dispatch, LaneId, LaunchVariant, NameId, ProcessId, Profile, TraceLane};
 use crate::name;
 use crate::read::damage::Damage;
 use crate::read::durations::KernelDurations;
@@ -79,19 +79,7 @@ fn read(reading: &mut FileImport<'_>) -> RowCount {
             _ => {}
         }
         if launches.last().is_none_or(|launch| launch.key != key) {
-            let kernel = profile.name_id(name::strip_suffix(key[2]));
-            launches.push(MeasuredLaunch {
-                launch: Dispatch {
-                    variant: profile.variant_id(LaunchVariant::unknown(kernel)),
-                    lane,
-                    id: key[1].parse().ok(),
-                    correlation: None,
-                    time: None,
-                },
-                key: key.map(str::to_owned),
-                duration_ns: None,
-                counters: Vec::new(),
-            });
+            launches.push(MeasuredLaunch::new(key, lane, profile));
         }
         let Some(launch) = launches.last_mut() else {
             return Ok(());
@@ -134,6 +122,22 @@ fn is_counted(header: &str) -> bool {
 }
 
 impl MeasuredLaunch {
+    fn new(key: [&str; 3], lane: LaneId, profile: &mut Profile) -> Self {
+        let kernel = profile.name_id(name::strip_suffix(key[2]));
+        MeasuredLaunch {
+            launch: Dispatch {
+                variant: profile.variant_id(LaunchVariant::unknown(kernel)),
+                lane,
+                id: key[1].parse().ok(),
+                correlation: None,
+                time: None,
+            },
+            key: key.map(str::to_owned),
+            duration_ns: None,
+            counters: Vec::new(),
+        }
+    }
+
     /// Adds the metric in a column. Adds none if the row has a rule or a text, or if there is no figure.
     fn add(
         &mut self,

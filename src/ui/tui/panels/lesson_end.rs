@@ -84,99 +84,57 @@ fn lower(sentence: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
     use crate::tui::script::Script;
-    use tinyllama_lesson::Verdict;
-    use tinyllama_session::event::AnswerGiven;
-    use tinyllama_session::{SessionEvent, StepRef};
+    use tinyllama_session::SessionEvent;
 
     #[test]
     fn attempts_are_the_runs_answers_suspects_and_checked_kernels_of_the_lesson_and_nothing_else() {
         let mut script = Script::in_new_folder();
-        let at = || StepRef::new("kinds", "command");
-        let started = |run: &str, at| SessionEvent::RunStarted {
-            run: run.into(),
-            at,
-            target: "v1".into(),
-            command: Vec::new(),
-            host: "here".into(),
+        let at = json!({ "lesson": "kinds", "step": "command" });
+        let elsewhere = json!({ "lesson": "first", "step": "question" });
+        let started = |run: &str, at: Option<&Value>| {
+            let (target, command) = ("v1", json!([]));
+            json!({ "run_started": {
+                "run": run, "at": at, "target": target, "command": command, "host": "here"
+            } })
         };
-        let checked = |at| SessionEvent::KernelChecked {
-            at,
-            exercise: "elementwise".into(),
-            passed: false,
-            findings: Vec::new(),
-            sha256: String::new(),
-            text: None,
+        let checked = |at: Option<&Value>| {
+            let (exercise, findings) = ("elementwise", json!([]));
+            json!({ "kernel_checked": {
+                "at": at, "exercise": exercise, "passed": false, "findings": findings, "sha256": ""
+            } })
         };
-        let given = |correct| AnswerGiven {
-            answer: 1.0,
-            correct,
+        let answered = |at: &Value, correct: bool| {
+            let answer = json!({ "at": at, "answer": 1.0, "correct": correct });
+            json!({ "answered": answer })
         };
-        let answered = |at, correct| SessionEvent::Answered {
-            at,
-            given: given(correct),
-        };
-        let suspect = || "attention".to_owned();
-        let hint = || SessionEvent::HintShown { at: at(), hint: 1 };
-        let verdict = Verdict::Passed;
-        let (check, value) = ("learns".into(), None);
+        let recalled = json!({ "at": at, "answer": 1.0, "correct": false });
+        let verdict = json!({ "at": at, "check": "learns", "verdict": "passed", "value": null });
+        let suspected = json!({ "suspected": { "at": at, "suspect": "attention" } });
+        let hint = json!({ "hint_shown": { "at": at, "hint": 1 } });
         for (event, attempts, hints) in [
-            (started("20260101-1", Some(at())), 1, 0),
-            (answered(at(), false), 2, 0),
-            (answered(at(), true), 3, 0),
-            (
-                SessionEvent::Suspected {
-                    at: at(),
-                    suspect: suspect(),
-                },
-                4,
-                0,
-            ),
-            (checked(Some(at())), 5, 0),
-            // Neither of these is an attempt.
-            (
-                SessionEvent::Predicted {
-                    at: at(),
-                    value: 2.0,
-                },
-                5,
-                0,
-            ),
-            (
-                SessionEvent::Recalled {
-                    at: at(),
-                    given: given(false),
-                },
-                5,
-                0,
-            ),
-            (
-                SessionEvent::Checked {
-                    at: at(),
-                    check,
-                    verdict,
-                    value,
-                },
-                5,
-                0,
-            ),
-            (
-                SessionEvent::Reflected {
-                    at: at(),
-                    text: "a lot".into(),
-                },
-                5,
-                0,
-            ),
-            (hint(), 5, 1),
-            (hint(), 5, 1),
+            (started("20260101-1", Some(&at)), 1, 0),
+            (answered(&at, false), 2, 0),
+            (answered(&at, true), 3, 0),
+            (suspected, 4, 0),
+            (checked(Some(&at)), 5, 0),
+            // None of these is an attempt.
+            (json!({ "predicted": { "at": at, "value": 2.0 } }), 5, 0),
+            (json!({ "recalled": recalled }), 5, 0),
+            (json!({ "checked": verdict }), 5, 0),
+            (json!({ "reflected": { "at": at, "text": "a lot" } }), 5, 0),
+            (hint.clone(), 5, 1),
+            (hint, 5, 1),
             // These belong to no lesson, or to another one.
             (started("20260101-2", None), 5, 1),
             (checked(None), 5, 1),
-            (answered(StepRef::new("first", "question"), true), 5, 1),
+            (answered(&elsewhere, true), 5, 1),
         ] {
-            let name = format!("{event:?}");
+            let name = event.to_string();
+            let event: SessionEvent = serde_json::from_value(event).expect("an event");
             script.handler.session.record(event).expect("a record");
             script.model.state = script.handler.session.state().clone().into();
             let lesson = script.model.course.lesson("kinds").expect("a lesson");
