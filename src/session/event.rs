@@ -225,24 +225,40 @@ impl SessionEvent {
         }
     }
 
-    /// Returns whether an instructor's order may contain this event: it resets, restores, unlocks or writes, or does
-    /// part of a step for a learner.
-    pub fn may_be_ordered(&self) -> bool {
-        matches!(
-            self,
+    /// What it is in an instructor's order. `None` if no order may contain it.
+    pub fn order_part(&self) -> Option<OrderPart> {
+        match self {
             SessionEvent::Reset { .. }
-                | SessionEvent::Restored { .. }
-                | SessionEvent::Unlocked { .. }
-                | SessionEvent::Message { .. }
-                | SessionEvent::Solved { .. }
-                | SessionEvent::Predicted { .. }
-                | SessionEvent::Answered { .. }
-                | SessionEvent::Suspected { .. }
-                | SessionEvent::Reflected { .. }
-                | SessionEvent::RunStarted { .. }
-                | SessionEvent::RunFinished { .. }
-                | SessionEvent::Sealed { .. }
-        )
+            | SessionEvent::Restored { .. }
+            | SessionEvent::Unlocked { .. }
+            | SessionEvent::Message { .. }
+            | SessionEvent::Solved { .. } => Some(OrderPart::Decision),
+            SessionEvent::Predicted { .. }
+            | SessionEvent::Answered { .. }
+            | SessionEvent::Suspected { .. }
+            | SessionEvent::Reflected { .. }
+            | SessionEvent::RunStarted { .. }
+            | SessionEvent::RunFinished { .. }
+            | SessionEvent::Sealed { .. } => Some(OrderPart::StepWork),
+            SessionEvent::Created { .. }
+            | SessionEvent::Opened { .. }
+            | SessionEvent::StepEntered { .. }
+            | SessionEvent::TimeSpent { .. }
+            | SessionEvent::Checked { .. }
+            | SessionEvent::Recalled { .. }
+            | SessionEvent::HintShown { .. }
+            | SessionEvent::StepDone { .. }
+            | SessionEvent::StepSkipped { .. }
+            | SessionEvent::OpenedEarly { .. }
+            | SessionEvent::Note { .. }
+            | SessionEvent::Recorded { .. }
+            | SessionEvent::KernelChecked { .. }
+            | SessionEvent::KernelTimed { .. }
+            | SessionEvent::Pinned { .. }
+            | SessionEvent::PathChosen { .. }
+            | SessionEvent::Ordered { .. }
+            | SessionEvent::Unknown => None,
+        }
     }
 
     /// The step that it is about.
@@ -289,6 +305,15 @@ impl SessionEvent {
             SessionEvent::KernelChecked { at: None, .. } | SessionEvent::KernelTimed { .. }
         )
     }
+}
+
+/// What an event is in an instructor's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderPart {
+    /// The order consists of it, or ends with it.
+    Decision,
+    /// Part of a step that the order does for a learner.
+    StepWork,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -86,7 +86,9 @@ fn read(path: &Path, session: &str) -> Result<InstructorOrder, String> {
     let order: InstructorOrder =
         serde_json::from_slice(&text).map_err(|error| error.to_string())?;
     let may = match &order.action {
-        OrderAction::Solve { events, .. } => events.iter().all(SessionEvent::may_be_ordered),
+        OrderAction::Solve { events, .. } => {
+            events.iter().all(|event| event.order_part().is_some())
+        }
         OrderAction::Record { event } => {
             event.is_of_command_line() && sender == get_effective_uid()
         }

@@ -208,7 +208,7 @@ pub fn checks_passed(step: &Step, progress: &StepProgress) -> bool {
     let passed = |id: &str| match progress.checks.get(id).map(|result| result.verdict) {
         Some(Verdict::Passed) => true,
         Some(Verdict::NotEvaluated) => of_gpus(id),
-        _ => false,
+        Some(Verdict::NotYet | Verdict::Inconclusive) | None => false,
     };
     step.checked()
         .filter(|(_, required)| *required)
