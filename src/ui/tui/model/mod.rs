@@ -38,7 +38,7 @@ pub const WIDE: u16 = 100;
 /// From this width on the figures get a third column.
 pub const WIDEST: u16 = 120;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Model {
     pub course: Arc<Course>,
     pub state: Arc<SessionState>,
@@ -94,8 +94,9 @@ pub struct Model {
 }
 
 /// The screen that gets the keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FocusedScreen {
+    #[default]
     Outline,
     Step,
 }
@@ -119,37 +120,15 @@ impl Model {
     /// Creates a model that opens at the learner's last position.
     pub fn new(course: Arc<Course>, state: Arc<SessionState>, keys: KeyMap, theme: Theme) -> Self {
         let mut model = Self {
-            measured: Arc::default(),
-            recordings: Arc::default(),
             may_have_gpu: true,
-            plays_recordings: false,
-            workbench: PathBuf::new(),
-            keys,
-            theme,
             size: (80, 24),
-            is_zoomed: false,
-            program_commands: Vec::new(),
-            palette_history: Vec::new(),
-            highlighter: None,
-            now: Duration::ZERO,
-            screen: FocusedScreen::Outline,
-            outline: OutlineView::default(),
-            step: None,
-            tried_lesson: None,
-            overlay: None,
-            examined_for: None,
-            covered_panels: Vec::new(),
-            notice: None,
-            runs: Vec::new(),
-            profiles: Vec::new(),
-            commands: Vec::new(),
-            attention: AttentionTimer::default(),
-            unsaved: 0,
             messages_seen: state.messages.len() + state.changes.len(),
             dirty: true,
-            quitting: false,
+            keys,
+            theme,
             course,
             state,
+            ..Self::default()
         };
         if let Some(at) = model.state.position.clone()
             && model.course.step(&at.lesson, &at.step).is_some()

@@ -130,6 +130,16 @@ impl Ask {
     }
 }
 
+impl Model {
+    /// Opens a list from which the learner chooses.
+    pub fn open_list(&mut self, list: ChoiceList) -> Effects {
+        self.push_overlay(Overlay::Palette(Palette {
+            list,
+            ..Palette::default()
+        }))
+    }
+}
+
 impl Palette {
     pub fn text(&self) -> String {
         self.query.lines().join(" ")

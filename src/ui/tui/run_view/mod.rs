@@ -27,11 +27,10 @@ use self::kernels::KernelTableView;
 use self::state::RunState;
 use super::widgets::table::TableView;
 use crate::tui::{Cursor, Pane, PanelCommand, Tabs, paragraph};
-use tinyllama_base::{Interval, TextTable};
+use tinyllama_base::TextTable;
 use tinyllama_contract::Step;
 use tinyllama_profile::live::GpuStatus;
-use tinyllama_runs::{Line as RunLine, steps};
-use tinyllama_session::CheckResultText;
+use tinyllama_runs::steps;
 use tinyllama_tutor_core::PanelAction;
 use tinyllama_tutor_core::RunEnding;
 
@@ -84,11 +83,6 @@ impl RunView {
         }
     }
 
-    /// Adds a line of the child's output.
-    pub fn line(&mut self, line: &RunLine) {
-        self.state.line(line);
-    }
-
     /// Adds a reading of all GPUs, `t` seconds after the run's start, and the name of its source.
     pub fn gpu(&mut self, t: f64, gpus: &[GpuStatus], source: &'static str) {
         let hello = self.state.hello.as_deref();
@@ -107,31 +101,7 @@ impl RunView {
         self.state.ended = Some(ending);
     }
 
-    /// Shows the verdicts of checks.
-    pub fn judged(&mut self, verdicts: Vec<CheckResultText>) {
-        self.state.verdicts = verdicts;
-    }
-
-    /// Sets the ratio of its step time to that of the run before, if both have the same setup.
-    pub fn repeated(&mut self, to_before: Option<Interval>) {
-        self.state.to_before = to_before;
-    }
-
-    /// Marks it as one of two runs that are repeated in turns.
-    pub fn in_round(&mut self, round: Round) {
-        self.state.context.round = Some(round);
-    }
-
-    pub fn round(&self) -> Option<&Round> {
-        self.state.context.round.as_ref()
-    }
-
     /// Sets the seconds since the start, and the seconds since the last output if that is unusually long ago.
-    /// Seconds since the run began.
-    pub fn seconds(&self) -> f64 {
-        self.state.clock
-    }
-
     pub fn clock(&mut self, seconds: f64, silent: Option<f64>) {
         if self.state.is_running() {
             self.state.clock = self.state.clock.max(seconds);

@@ -17,7 +17,8 @@ impl RunView {
         let mut view = RunView::new(context);
         let stream = BufReader::new(File::open(folder.join(EVENTS_FILE))?);
         for line in stream.split(b'\n') {
-            view.line(&read_line(&String::from_utf8_lossy(&line?)));
+            view.state
+                .line(&read_line(&String::from_utf8_lossy(&line?)));
         }
         let record = RunRecord::read(folder).unwrap_or_default();
         let exit = record.exit.and_then(|exit| exit.parse().ok());

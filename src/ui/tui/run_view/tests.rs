@@ -5,7 +5,7 @@ use ratatui::prelude::{Buffer, Rect};
 use super::*;
 use crate::tui::{Panel, Theme, sheet};
 use tinyllama_contract::Body;
-use tinyllama_runs::read_line;
+use tinyllama_runs::{Line as RunLine, read_line};
 use tinyllama_runs::{Metric, MetricUnit};
 use tinyllama_session::RunExit;
 
@@ -80,14 +80,14 @@ fn view(lines: &[String]) -> RunView {
 
 fn feed(view: &mut RunView, lines: &[String]) {
     for line in lines {
-        view.line(&read_line(line));
+        view.state.line(&read_line(line));
     }
 }
 
 fn finished() -> RunView {
     let mut view = view(&gpu_run(43));
     for line in [NOTE, KERNELS, PARTS, SUMMARY] {
-        view.line(&read_line(&line.replace('\n', "")));
+        view.state.line(&read_line(&line.replace('\n', "")));
     }
     for second in 0..41 {
         let gpu = GpuStatus {
@@ -143,7 +143,7 @@ fn a_run_on_a_gpu_in_its_middle() {
     let mut lines = gpu_run(43);
     lines.truncate(34);
     let mut view = view(&lines);
-    view.line(&read_line(NOTE));
+    view.state.line(&read_line(NOTE));
     insta::assert_snapshot!("measuring", sheet_of(&view));
 }
 
@@ -235,7 +235,7 @@ fn unsynchronized(synchronize: &str) -> RunView {
 #[test]
 fn a_failure_comes_with_its_remedy_and_the_last_words() {
     let mut view = view(&gpu_run(2));
-    view.line(&read_line(
+    view.state.line(&read_line(
         r#"{"t":50.0,"event":"error","code":"out-of-memory","message":"the device has 12.0 GiB and the step asked for another 3.2 GiB","remedy":"use a smaller batch: --batch-size 4, or another configuration: --config tiny"}"#,
     ));
     view.ended(ended(RunExit::Status(1)));
@@ -281,7 +281,7 @@ fn a_run_of_a_hundred_thousand_steps_is_drawn_whole_and_in_its_latest() {
             step.total_ms = total;
             step.forward_ms = None;
         }
-        view.line(&RunLine::Event(event.clone()));
+        view.state.line(&RunLine::Event(event.clone()));
     }
     assert_eq!(view.state.times[&Metric::TotalMs].steps, 99_997);
     view.act(PanelAction::NextSection);

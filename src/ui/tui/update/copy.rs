@@ -1,7 +1,7 @@
 //! Copies a command, a path or a table through the terminal to the learner's own clipboard.
 
 use crate::tui::markdown::links;
-use crate::tui::{ChoiceList, Effect, Effects, Model, Overlay, Palette, Snippet};
+use crate::tui::{ChoiceList, Effect, Effects, Model, Snippet};
 
 /// A longer text exceeds what terminals accept.
 const MOST_BYTES: usize = 74_000;
@@ -14,10 +14,7 @@ pub fn copy(model: &mut Model) -> Effects {
         (0, _) | (_, None) => model.notify("There is nothing to copy here."),
         (_, Some(last)) => {
             copies.push(last);
-            model.push_overlay(Overlay::Palette(Palette {
-                list: ChoiceList::Copies(copies),
-                ..Palette::default()
-            }))
+            model.open_list(ChoiceList::Copies(copies))
         }
     }
 }

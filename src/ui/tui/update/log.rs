@@ -6,20 +6,13 @@ use super::palette::PaletteEntry;
 use super::{copy, profile, runs};
 use crate::tui::model::log::{LoggedCommand, LoggedKind};
 use crate::tui::panels::doctor;
-use crate::tui::{ChoiceList, Effect, Effects, Model, Overlay, Palette, Snippet, duration};
+use crate::tui::{ChoiceList, Effect, Effects, Model, Snippet, duration};
 
 pub fn open(model: &mut Model) -> Effects {
     if model.commands.is_empty() {
         return model.notify("No command was run in this visit yet.");
     }
-    list(model, ChoiceList::Commands)
-}
-
-fn list(model: &mut Model, list: ChoiceList) -> Effects {
-    model.push_overlay(Overlay::Palette(Palette {
-        list,
-        ..Palette::default()
-    }))
+    model.open_list(ChoiceList::Commands)
 }
 
 /// All commands, newest first.
@@ -29,7 +22,7 @@ pub fn entries(model: &Model) -> Vec<PaletteEntry> {
         key: state(command, model),
         copied: Some(Snippet::new(format!("command {}", at + 1), &command.line)),
         ..PaletteEntry::new(command.line.clone(), move |model| {
-            list(model, ChoiceList::Command(at))
+            model.open_list(ChoiceList::Command(at))
         })
     });
     entries.collect()

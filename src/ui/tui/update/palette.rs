@@ -36,15 +36,12 @@ impl PaletteEntry {
 }
 
 pub fn find(model: &mut Model) -> Effects {
-    model.push_overlay(Overlay::Palette(Palette::default()))
+    model.open_list(ChoiceList::Everything)
 }
 
 /// Lets the learner choose a path.
 pub fn paths(model: &mut Model) -> Effects {
-    model.push_overlay(Overlay::Palette(Palette {
-        list: ChoiceList::Paths,
-        ..Palette::default()
-    }))
+    model.open_list(ChoiceList::Paths)
 }
 
 fn path_entries(model: &Model) -> Vec<PaletteEntry> {

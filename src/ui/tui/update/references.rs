@@ -1,7 +1,7 @@
 //! Leads from a text to the pages that it links to, and to glossary entries for its words.
 
 use crate::tui::markdown::links;
-use crate::tui::{ChoiceList, Effects, Model, Overlay, PageEntry, PageText, Palette, TextPage};
+use crate::tui::{ChoiceList, Effects, Model, PageEntry, PageText, TextPage};
 use tinyllama_lesson::Course;
 
 /// The glossary. Each term is bold at the start of a paragraph: `**warp.** ...`.
@@ -55,10 +55,7 @@ fn choose(model: &mut Model, mut pages: Vec<PageEntry>) -> Effects {
     {
         return model.open(TextPage::new(name, PageText::Markdown(text)));
     }
-    model.push_overlay(Overlay::Palette(Palette {
-        list: ChoiceList::Pages(pages),
-        ..Palette::default()
-    }))
+    model.open_list(ChoiceList::Pages(pages))
 }
 
 /// The text on the screen.

@@ -118,7 +118,7 @@ fn turn(
     let run = model.run_at(at)?;
     let is_over = matches!(run.phase, RunPhase::Over(_)) && model.running().is_none();
     // A learner who asked for the first round asked for all of them.
-    let asked = asked || run.view.round().is_some();
+    let asked = asked || run.view.state.context.round.is_some();
     let next = || {
         turns::next(
             &model.course,
@@ -149,7 +149,7 @@ fn take_turn(model: &mut Model, turn: TurnAction) -> Effects {
             required,
         } => {
             let mut of = runs.iter().filter_map(|run| model.run_at(&run.at));
-            let before = of.find_map(|run| run.view.round().copied());
+            let before = of.find_map(|run| run.view.state.context.round);
             let note = Round {
                 number: round,
                 made: before.map_or(0, |before| before.made + 1),
@@ -170,7 +170,7 @@ fn take_turn(model: &mut Model, turn: TurnAction) -> Effects {
                 }
             }
             for run in model.runs.iter_mut().rev().take(2) {
-                run.view.in_round(note);
+                run.view.state.context.round = Some(note);
             }
             let effects = both_effects(first, second);
             model.notify(format!(
@@ -185,12 +185,8 @@ fn take_turn(model: &mut Model, turn: TurnAction) -> Effects {
 fn judge(model: &mut Model, at: &StepRef, outcomes: Vec<CheckResultText>) {
     let mut runs = model.runs.iter_mut().rev();
     if let Some(run) = runs.find(|run| run.at == *at) {
-        run.view.judged(outcomes);
-        run.view.repeated(runs::compare_with_last(
-            &model.measured,
-            &run.at,
-            run.run.as_ref(),
-        ));
+        run.view.state.verdicts = outcomes;
+        run.view.state.to_before = runs::compare_with_last(&model.measured, run);
     }
 }
 

@@ -127,13 +127,9 @@ pub fn read(model: &mut Model, mut run: TutorRun) -> Effects {
     }
     (run.id, run.flags) = (model.next_run(), model.flags_at(&run.at));
     if let Some(open) = model.view_at(&run.at) {
-        run.view.judged(open.outcomes.clone());
+        run.view.state.verdicts = open.outcomes.clone();
     }
-    run.view.repeated(compare_with_last(
-        &model.measured,
-        &run.at,
-        run.run.as_ref(),
-    ));
+    run.view.state.to_before = compare_with_last(&model.measured, &run);
     model.runs.insert(0, run);
     None
 }
@@ -171,13 +167,10 @@ fn prediction(model: &Model, at: &StepRef) -> Option<LearnerPrediction> {
 
 /// Divides the step time of a run by that of the run before with the same command, machine and device. `None` for the
 /// first of them. Runs that differ in anything else belong into a comparison that says so.
-pub fn compare_with_last(
-    measured: &MeasuredRuns,
-    at: &StepRef,
-    run: Option<&String>,
-) -> Option<Interval> {
+pub fn compare_with_last(measured: &MeasuredRuns, run: &TutorRun) -> Option<Interval> {
+    let (at, run) = (&run.at, run.run.as_ref()?);
     let fixed = StepRef::new(&at.lesson, format!("{}{FIXED}", at.step));
-    let is_newest = |name: &&StepRef| run.is_some() && measured.newest(name) == run;
+    let is_newest = |name: &&StepRef| measured.newest(name) == Some(run);
     let name = [at, &fixed].into_iter().find(is_newest)?;
     let repeats = measured.measurements(name);
     let [.., before, now] = repeats.as_slice() else {
@@ -206,7 +199,7 @@ pub fn on_run_update(model: &mut Model, id: RunId, update: RunUpdate) -> Effects
             return Some(vec![Effect::Session(request)]);
         }
         RunUpdate::Line(line) => {
-            asked.view.line(&line);
+            asked.view.state.line(&line);
             // A run in the background takes one word in the status line, which the clock updates.
             model.dirty = is_shown;
         }

@@ -143,7 +143,7 @@ impl StepWriter<'_> {
             RunPhase::Queued => self.plain("It waits for the run before it."),
             RunPhase::Running if run.played.is_some() => self.plain("It is playing."),
             RunPhase::Running => {
-                let seconds = run.view.seconds();
+                let seconds = run.view.state.clock;
                 self.plain(&match seconds < 1.0 {
                     true => "It is running.".into(),
                     false => format!("It is running, for {}.", duration(seconds.floor())),
