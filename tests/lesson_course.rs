@@ -249,7 +249,7 @@ fn texts_show_measured_values_once_there_are_any() {
     let mut learner = Learner::new();
     let shown = |learner: &Learner| {
         let runs = learner.session.measured(&course).unwrap();
-        live::fill(text, lesson, &runs, &runs)
+        live::fill(text, lesson, &runs)
     };
     let row = |value: &str| format!("| step, median | {value} |");
     let before = shown(&learner);

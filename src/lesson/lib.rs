@@ -71,6 +71,6 @@ pub use job::Job;
 pub use limits::refused_flag;
 pub use problem::{Problem, Problems, Style};
 pub use quantity::{FIXED, Quantity, StepRef};
-pub use runs::Runs;
+pub use runs::{Results, Runs};
 pub use source::CourseSource;
 pub use validate::is_id;

@@ -21,7 +21,7 @@ use super::text::FilledText;
 pub use super::text::{runs, typed};
 use super::text_condition;
 use crate::placeholder::PlaceholderValue;
-use crate::{CommandOutputs, Lesson, Runs, Undecided, exact, recorded};
+use crate::{Lesson, Results, Undecided, exact, recorded};
 use tinyllama_runs::recording::label;
 
 /// What a text shows until the runs of its figure are there.
@@ -31,36 +31,30 @@ pub const NOT_REPORTED: &str = "(not reported)";
 
 /// Fills in every value of `text` for a step of `lesson`, and adds the sources of the known ones below. Figures of
 /// recordings are labelled; within a table they get only a mark, which is explained below.
-pub fn fill(text: &str, lesson: &Lesson, runs: &dyn Runs, outputs: &dyn CommandOutputs) -> String {
+pub fn fill(text: &str, lesson: &Lesson, results: &dyn Results) -> String {
     let mut filled = FilledText::default();
     // A text that does not parse was reported when the course was read.
     let parts = template::parse(text).unwrap_or_else(|_| vec![TextPart::Written(text)]);
-    filled.parts(&parts, lesson, runs, outputs);
+    filled.parts(&parts, lesson, results);
     filled.end()
 }
 
 impl FilledText {
-    fn parts(
-        &mut self,
-        parts: &[TextPart],
-        lesson: &Lesson,
-        runs: &dyn Runs,
-        outputs: &dyn CommandOutputs,
-    ) {
+    fn parts(&mut self, parts: &[TextPart], lesson: &Lesson, results: &dyn Results) {
         for part in parts {
             match part {
                 TextPart::Written(written) => self.text.push_str(written),
                 TextPart::Value(expression) => {
                     match PlaceholderValue::parse(expression, &lesson.id) {
                         Ok(PlaceholderValue::KnownFigure(known)) => self.known(known),
-                        Ok(value) => self.measured(measured(&value, runs, outputs)),
+                        Ok(value) => self.measured(measured(&value, results)),
                         // Writing to a string cannot fail.
                         Err(_) => drop(write!(self.text, "{{{{ {expression} }}}}")),
                     }
                 }
                 TextPart::Choice(passages) => {
-                    let parts = text_condition::choose(passages, lesson, runs, outputs);
-                    self.parts(parts, lesson, runs, outputs);
+                    let parts = text_condition::choose(passages, lesson, results);
+                    self.parts(parts, lesson, results);
                 }
             }
         }
@@ -68,20 +62,16 @@ impl FilledText {
 }
 
 /// The shown value, and the recording that it comes from.
-fn measured(
-    value: &PlaceholderValue,
-    runs: &dyn Runs,
-    outputs: &dyn CommandOutputs,
-) -> (String, Option<String>) {
+fn measured(value: &PlaceholderValue, results: &dyn Results) -> (String, Option<String>) {
     let (shown, origin) = match value {
         PlaceholderValue::KnownFigure(known) => (known.text.clone(), None),
-        PlaceholderValue::Output(figure, unit) => match figure.value(outputs) {
-            Some(value) => (show_value(&value, unit), runs.recorded(&figure.step)),
-            None if outputs.document(&figure.step).is_none() => ("(not run yet)".into(), None),
+        PlaceholderValue::Output(figure, unit) => match figure.value(results) {
+            Some(value) => (show_value(&value, unit), results.recorded(&figure.step)),
+            None if results.document(&figure.step).is_none() => ("(not run yet)".into(), None),
             None => (NOT_REPORTED.into(), None),
         },
-        PlaceholderValue::Run(quantity) => match exact(quantity, runs) {
-            Ok(value) => (quantity.unit().show(value), recorded(quantity, runs)),
+        PlaceholderValue::Run(quantity) => match exact(quantity, results) {
+            Ok(value) => (quantity.unit().show(value), recorded(quantity, results)),
             Err(undecided) => (undecided_text(&undecided).into(), None),
         },
     };
@@ -101,8 +91,8 @@ fn undecided_text(undecided: &Undecided) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::StepRef;
     use crate::document::Level;
+    use crate::{CommandOutputs, Runs, StepRef};
     use tinyllama_runs::Measurements;
     use tinyllama_runs::recording::Library;
 
@@ -142,12 +132,7 @@ mod tests {
         let v1 = v1.measurements.clone();
         let origin: &'static str = origin.leak();
         let row = "| step | {{ a.total_ms }} |\n| loss | {{ a.first_loss }} |\n\n{{ a.first_loss }} at first.";
-        let shown = fill(
-            row,
-            &lesson(),
-            &Played(v1.clone(), Some(origin)),
-            &Played(v1.clone(), None),
-        );
+        let shown = fill(row, &lesson(), &Played(v1.clone(), Some(origin)));
         assert_eq!(shown.matches(" (r) |").count(), 2, "{shown}");
         assert_eq!(
             shown.matches("(r): recording: NVIDIA H200").count(),
@@ -155,7 +140,7 @@ mod tests {
             "{shown}"
         );
         assert_eq!(shown.matches(" (recording: NVIDIA").count(), 1, "{shown}");
-        let own = fill(row, &lesson(), &Played(v1.clone(), None), &Played(v1, None));
+        let own = fill(row, &lesson(), &Played(v1, None));
         assert!(!own.contains("(r)") && !own.contains("recording"), "{own}");
     }
 }

@@ -2,7 +2,12 @@
 
 use tinyllama_runs::Measurements;
 
-use crate::StepRef;
+use crate::{CommandOutputs, StepRef};
+
+/// What a learner's steps came to: the runs and the documents of commands.
+pub trait Results: Runs + CommandOutputs {}
+
+impl<T: Runs + CommandOutputs> Results for T {}
 
 /// The source of a check's runs.
 pub trait Runs {

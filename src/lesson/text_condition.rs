@@ -13,7 +13,7 @@
 
 use super::template::{Passage, TextPart};
 use crate::placeholder::PlaceholderValue;
-use crate::{CommandOutputs, Condition, Lesson, Runs, StepRef, Verdict, exact};
+use crate::{Condition, Lesson, Results, StepRef, Verdict, exact};
 
 /// A condition of a passage.
 #[derive(Debug, PartialEq)]
@@ -74,39 +74,33 @@ impl TextCondition {
     }
 
     /// Returns whether it holds. A check, a run or a document that is not there makes it false.
-    fn holds(&self, lesson: &Lesson, runs: &dyn Runs, outputs: &dyn CommandOutputs) -> bool {
+    fn holds(&self, lesson: &Lesson, results: &dyn Results) -> bool {
         match self {
             Self::Verdict {
                 step,
                 check,
                 wanted,
-            } => verdict(lesson, step, check, runs, outputs)
+            } => verdict(lesson, step, check, results)
                 .is_some_and(|verdict| wanted.contains(&verdict)),
-            Self::Reported(PlaceholderValue::Run(quantity)) => exact(quantity, runs).is_ok(),
-            Self::Reported(PlaceholderValue::Output(figure, _)) => figure.value(outputs).is_some(),
+            Self::Reported(PlaceholderValue::Run(quantity)) => exact(quantity, results).is_ok(),
+            Self::Reported(PlaceholderValue::Output(figure, _)) => figure.value(results).is_some(),
             Self::Reported(PlaceholderValue::KnownFigure(_)) => true,
             Self::OnCpu(run, is_wanted) => {
-                let newest = runs.measurements(run).pop();
+                let newest = results.measurements(run).pop();
                 newest.is_some_and(|run| run.is_of_cpu() == *is_wanted)
             }
-            Self::Output(condition) => condition.holds(outputs) == Some(true),
+            Self::Output(condition) => condition.holds(results) == Some(true),
         }
     }
 }
 
-fn verdict(
-    lesson: &Lesson,
-    step: &str,
-    check: &str,
-    runs: &dyn Runs,
-    outputs: &dyn CommandOutputs,
-) -> Option<Verdict> {
+fn verdict(lesson: &Lesson, step: &str, check: &str, results: &dyn Results) -> Option<Verdict> {
     let step = lesson.step(step)?;
     let of_run = step.checks.iter().find(|it| it.id == check);
-    let of_run = of_run.map(|check| check.evaluate(runs).verdict);
+    let of_run = of_run.map(|check| check.evaluate(results).verdict);
     of_run.or_else(|| {
         let expect = step.expects().iter().find(|it| it.id == check)?;
-        Some(expect.evaluate(outputs).verdict)
+        Some(expect.evaluate(results).verdict)
     })
 }
 
@@ -114,15 +108,14 @@ fn verdict(
 pub(super) fn choose<'a, 'b>(
     passages: &'b [Passage<'a>],
     lesson: &Lesson,
-    runs: &dyn Runs,
-    outputs: &dyn CommandOutputs,
+    results: &dyn Results,
 ) -> &'b [TextPart<'a>] {
     let holds = |passage: &&Passage| {
         let condition = passage
             .condition
             .map(|text| TextCondition::parse(text, &lesson.id));
         condition.is_none_or(|condition| {
-            condition.is_ok_and(|condition| condition.holds(lesson, runs, outputs))
+            condition.is_ok_and(|condition| condition.holds(lesson, results))
         })
     };
     passages

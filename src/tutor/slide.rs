@@ -6,7 +6,7 @@ use tinyllama_session::MeasuredRuns;
 /// Fills in the figures of a lesson's text for a reader who has made no runs.
 pub fn without_runs(text: &str, lesson: &Lesson) -> String {
     let runs = MeasuredRuns::default();
-    live::fill(text, lesson, &runs, &runs)
+    live::fill(text, lesson, &runs)
 }
 
 /// A step's text in Markdown, with the choices of a question and the command it starts.

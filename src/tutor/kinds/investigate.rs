@@ -28,7 +28,7 @@ impl StepBehavior for Case {
         }
         for Evidence { text, run } in evidence {
             let seen = context.measured.seen(run);
-            let text = live::fill(&text, context.lesson, seen, seen);
+            let text = live::fill(&text, context.lesson, seen);
             blocks.extend([Block::Markdown(text), Block::Blank]);
         }
         let taken = plural(standing.measurements, "measurement");

@@ -50,7 +50,7 @@ impl<I: BufRead, O: Write> Dialogue<'_, I, O> {
     /// Returns a text with its figures filled in.
     pub(super) fn filled(&self, text: &str, lesson: &Lesson) -> Result<String, TutorError> {
         let measured = self.measured()?;
-        Ok(live::fill(text, lesson, &measured, &measured))
+        Ok(live::fill(text, lesson, &measured))
     }
 
     /// Reads what the open step looks at.

@@ -110,7 +110,7 @@ impl StepWriter<'_> {
     /// Adds Markdown after its figures are filled in.
     fn filled(&mut self, text: &str, lesson: &Lesson) {
         let measured = &*self.model.measured;
-        self.markdown(&live::fill(text, lesson, measured, measured));
+        self.markdown(&live::fill(text, lesson, measured));
     }
 
     fn blank(&mut self) {
