@@ -57,12 +57,16 @@ pub enum Block {
     Menu(Vec<MenuLine>),
 }
 
-#[derive(Clone, Copy)]
+/// The meaning of a text, which decides its style.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
+    #[default]
     Plain,
-    Strong,
     Muted,
+    Emphasis,
+    Good,
     Warning,
+    Bad,
 }
 
 /// A line that the learner can choose.
@@ -158,6 +162,6 @@ impl Block {
     }
 
     pub fn strong(text: impl Into<String>) -> Self {
-        Block::Text(Tone::Strong, text.into())
+        Block::Text(Tone::Emphasis, text.into())
     }
 }

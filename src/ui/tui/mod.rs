@@ -38,12 +38,13 @@ pub use panels::roofline::{RooflinePanel, picture_in_ascii};
 pub use run_view::{LearnerPrediction, Round, RunContext, RunView};
 pub use runtime::Screenful;
 pub use theme::Theme;
+pub use tinyllama_tutor_core::document::Tone;
 pub use tinyllama_tutor_core::request::{News, Reply, SessionRequest};
 pub use view::text_area;
 pub use widgets::cursor::{Cursor, PanelCommand, Scroll, Tabs, first_shown};
 pub use widgets::plot::{Plot, PlotAxis, PlotSeries, PlotShape, Scale};
 pub use widgets::snippet::Snippet;
-pub use widgets::table::{Cell, TableView, Tone};
+pub use widgets::table::{Cell, TableView};
 pub use widgets::text::{
     NOT_REPORTED, PARTS_OF_A_STEP, bar, both_ends, count, cut, duration, grouped, labelled,
     milliseconds, name_lines, paragraph, plain_number, width,

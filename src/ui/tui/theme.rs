@@ -7,6 +7,7 @@
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::{Marker, border};
 use tinyllama_base::factor;
+use tinyllama_tutor_core::document::Tone;
 
 /// Styles and glyphs; cheap to copy.
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,6 +82,18 @@ impl Theme {
     /// The line or choice that a key would act upon.
     pub fn selection(&self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
+    }
+
+    /// The style of a text with this meaning.
+    pub fn tone(&self, tone: Tone) -> Style {
+        match tone {
+            Tone::Plain => self.text(),
+            Tone::Muted => self.muted(),
+            Tone::Emphasis => self.emphasis(),
+            Tone::Good => self.good(),
+            Tone::Warning => self.warning(),
+            Tone::Bad => self.bad(),
+        }
     }
 
     /// The `n`th series of a plot; tell series apart by [`Theme::marker`] or a label as well.

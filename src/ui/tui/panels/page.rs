@@ -71,7 +71,7 @@ impl Panel for TextPage {
             PageText::Lines(lines) => lines.clone(),
             PageText::Paragraphs(paragraphs) => paragraphs
                 .iter()
-                .flat_map(|(text, tone)| paragraph(text, pane.area.width, tone.style(pane.theme)))
+                .flat_map(|(text, tone)| paragraph(text, pane.area.width, pane.theme.tone(*tone)))
                 .collect(),
             PageText::Markdown(text) => pane.markdown(text),
         };

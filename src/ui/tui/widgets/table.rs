@@ -5,35 +5,10 @@ mod order;
 use ratatui::prelude::{Line, Span, Style};
 
 use super::text::{aligned, cut_middle};
-use crate::tui::{Cursor, Pane, Snippet, Theme, bar, first_shown};
+use crate::tui::{Cursor, Pane, Snippet, Theme, Tone, bar, first_shown};
 use tinyllama_base::columns::{Column, ColumnLayout, GAP, ScrolledColumns};
 use tinyllama_base::table::shortened_apart;
 use tinyllama_base::{Align, TextTable, wrapped};
-
-/// The meaning of a cell, which decides its style.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tone {
-    #[default]
-    Plain,
-    Muted,
-    Emphasis,
-    Good,
-    Warning,
-    Bad,
-}
-
-impl Tone {
-    pub fn style(self, theme: &Theme) -> Style {
-        match self {
-            Tone::Plain => theme.text(),
-            Tone::Muted => theme.muted(),
-            Tone::Emphasis => theme.emphasis(),
-            Tone::Good => theme.good(),
-            Tone::Warning => theme.warning(),
-            Tone::Bad => theme.bad(),
-        }
-    }
-}
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
@@ -303,7 +278,7 @@ impl TableView {
                 name.clone_into(whole);
             }
             let style = self.rows[at].get(column.index);
-            let style = style.map(|cell| cell.tone.style(theme));
+            let style = style.map(|cell| theme.tone(cell.tone));
             let text = lines.into_iter().nth(number).unwrap_or_default();
             (text, style.unwrap_or_default())
         };

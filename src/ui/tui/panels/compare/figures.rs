@@ -181,7 +181,7 @@ pub fn detail(
         let label = format!(" {label}");
         let base = runs.first().filter(|_| at > 0);
         let (text, tone) = describe_run(run, base, metric, theme);
-        let text = Span::styled(text, tone.style(theme));
+        let text = Span::styled(text, theme.tone(tone));
         lines.extend(labelled(&label, columns + 2, text, wide, theme));
     }
     lines

@@ -7,7 +7,7 @@ use crate::tui::{RunPhase, duration, markdown, wrap};
 use tinyllama_lesson::command::AcceptedFlags;
 use tinyllama_runs::recording::label;
 use tinyllama_tutor_core::Action;
-use tinyllama_tutor_core::document::{Block, Mark, MenuLine, Tone};
+use tinyllama_tutor_core::document::{Block, Mark, MenuLine};
 use tinyllama_tutor_core::output;
 
 impl StepWriter<'_> {
@@ -19,19 +19,12 @@ impl StepWriter<'_> {
 
     fn block(&mut self, block: Block) {
         let theme = self.theme;
-        let style = |tone| match tone {
-            Tone::Plain => theme.text(),
-            Tone::Strong => theme.emphasis(),
-            Tone::Muted => theme.muted(),
-            Tone::Warning => theme.warning(),
-        };
         match block {
             Block::News => self.begin_news(),
             Block::Blank => self.blank(),
-            Block::Text(Tone::Strong, title) => self.styled(&title, theme.emphasis()),
-            Block::Text(tone, text) => self.styled(&text, style(tone)),
+            Block::Text(tone, text) => self.styled(&text, theme.tone(tone)),
             Block::Markdown(text) => self.markdown(&text),
-            Block::Quote(tone, text) => self.indented(&text, 2, style(tone)),
+            Block::Quote(tone, text) => self.indented(&text, 2, theme.tone(tone)),
             Block::Code(line) => {
                 let command = vec![Span::styled(line, theme.code())];
                 self.document.lines.extend(wrap(command, self.width.into()));
