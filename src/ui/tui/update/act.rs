@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::request::note_time;
+use super::request::{note_time, request};
 use super::{ask, kernel, navigate, primary, profile, runs};
 use crate::tui::model::WIDE;
 use crate::tui::{
@@ -28,7 +28,7 @@ pub fn hint(model: &mut Model, here: &OpenStep) -> Effects {
     if here.step.hints.is_empty() {
         return model.notify("This step has no hints.");
     }
-    Some(vec![Effect::Session(SessionRequest::Hint(here.at.clone()))])
+    request(SessionRequest::Hint(here.at.clone()))
 }
 
 pub fn flags(model: &mut Model, here: &OpenStep) -> Effects {
@@ -67,9 +67,7 @@ pub fn view(model: &mut Model, here: &OpenStep) -> Effects {
     match behavior(here.step).figures() {
         Some(Figures::Comparison) => {
             rebuild_comparison(model);
-            effects = Some(vec![Effect::Session(SessionRequest::Check(
-                here.at.clone(),
-            ))]);
+            effects = request(SessionRequest::Check(here.at.clone()));
         }
         Some(Figures::Run) => {
             let run = model.run_at(&here.at);
@@ -141,9 +139,7 @@ pub fn check(model: &mut Model, here: &OpenStep) -> Effects {
     if here.step.checks.is_empty() {
         return model.notify("Nothing is checked at this step.");
     }
-    Some(vec![Effect::Session(SessionRequest::Check(
-        here.at.clone(),
-    ))])
+    request(SessionRequest::Check(here.at.clone()))
 }
 
 pub fn skip(model: &mut Model, here: &OpenStep) -> Effects {
@@ -157,12 +153,7 @@ pub fn skip(model: &mut Model, here: &OpenStep) -> Effects {
         here.at.clone(),
         "Skip this step",
         "Why? A note for your report, or nothing.",
-        |_, at, note| {
-            Ok(Some(vec![Effect::Session(SessionRequest::Skip(
-                at,
-                note.into(),
-            ))]))
-        },
+        |_, at, note| Ok(request(SessionRequest::Skip(at, note.into()))),
     )))
 }
 
@@ -177,8 +168,7 @@ pub fn skip_lesson(model: &mut Model, here: &OpenStep) -> Effects {
                 // The next step is then the one after this lesson.
                 view.is_leftover = true;
             }
-            let request = SessionRequest::SkipLesson(at, note.into());
-            Ok(Some(vec![Effect::Session(request)]))
+            Ok(request(SessionRequest::SkipLesson(at, note.into())))
         },
     )))
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use super::request::request;
 use crate::tui::panels::kernel::KernelPanel;
 use crate::tui::{
     Area, Ask, BackgroundTask, Effect, Effects, HandOver, Message, Model, OpenStep, Overlay,
@@ -196,8 +197,5 @@ pub fn tried(
     if tried.checked.passed {
         model.notify("The kernel passed.");
     }
-    Some(vec![Effect::Session(SessionRequest::Tried(
-        at.clone(),
-        tried,
-    ))])
+    request(SessionRequest::Tried(at.clone(), tried))
 }

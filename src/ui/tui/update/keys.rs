@@ -3,10 +3,9 @@
 use crossterm::event::KeyCode::{Char, Enter};
 use crossterm::event::{KeyEvent, KeyEventKind};
 
+use super::request::request;
 use super::{act, ask, navigate, palette, runs, scroll};
-use crate::tui::{
-    Area, Confirm, Effect, Effects, Key, Model, Overlay, SessionRequest, both_effects,
-};
+use crate::tui::{Area, Confirm, Effects, Key, Model, Overlay, SessionRequest, both_effects};
 use tinyllama_tutor_core::{Action, PanelAction};
 
 pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
@@ -52,7 +51,7 @@ pub fn key(model: &mut Model, event: KeyEvent) -> Effects {
 fn record_activity(model: &mut Model) -> Effects {
     let seconds = model.attention.key(model.now);
     let at = model.step.as_ref()?.at.clone();
-    Some(vec![Effect::Session(SessionRequest::Spend(at, seconds?))])
+    request(SessionRequest::Spend(at, seconds?))
 }
 
 fn confirmed(model: &mut Model, confirm: Confirm, key: Key) -> Effects {

@@ -4,6 +4,7 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use ratatui_textarea::{CursorMove, TextArea};
 
+use super::request::request;
 use super::{copy, log, navigate, play, references};
 use crate::tui::{
     Area, ChoiceList, Effect, Effects, HandOver, Model, Overlay, PageEntry, PageText, Palette,
@@ -50,9 +51,7 @@ fn path_entries(model: &Model) -> Vec<PaletteEntry> {
         let path = model.course.path(name).ok().flatten().cloned();
         PaletteEntry::new(format!("{name}: {text}"), move |model| {
             model.notify(format!("Your path is now: {text}."));
-            Some(vec![Effect::Session(SessionRequest::TakePath(
-                path.clone(),
-            ))])
+            request(SessionRequest::TakePath(path.clone()))
         })
     });
     entries.collect()

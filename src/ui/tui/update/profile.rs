@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::primary::Primary::{self, Do};
+use super::request::request;
 use super::{ask, profiler};
 use crate::tui::model::log::LoggedKind;
 use crate::tui::panels::profile::panel;
@@ -182,10 +183,7 @@ pub fn message(model: &mut Model, at: &StepRef, message: ProfileMessage) -> Effe
             view.panel_open = true;
             let (at, command) = (at.clone(), command.collect());
             model.notice = None;
-            return Some(vec![Effect::Session(SessionRequest::Profiled {
-                at,
-                command,
-            })]);
+            return request(SessionRequest::Profiled { at, command });
         }
     }
     None

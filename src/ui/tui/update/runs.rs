@@ -1,5 +1,6 @@
 //! Runs: queues, starts, watches and ends them.
 
+use super::request::request;
 use crate::tui::{
     BackgroundTask, Confirm, Effect, Effects, LearnerPrediction, Message, Model, Overlay,
     PlayedRecording, Reveal, RunContext, RunId, RunPhase, RunView, SessionRequest, TutorRun,
@@ -189,14 +190,13 @@ pub fn on_run_update(model: &mut Model, id: RunId, update: RunUpdate) -> Effects
     match update {
         RunUpdate::Started { run, command } => {
             asked.run = Some(run.clone());
-            let request = SessionRequest::RunStarted {
+            return request(SessionRequest::RunStarted {
                 run,
                 at: asked.at.clone(),
                 target: asked.job.name().to_string(),
                 command,
                 recording: asked.played.as_ref().map(|played| played.origin.clone()),
-            };
-            return Some(vec![Effect::Session(request)]);
+            });
         }
         RunUpdate::Line(line) => {
             asked.view.state.line(&line);
@@ -269,8 +269,8 @@ pub fn ended(model: &mut Model, id: RunId, run: Option<String>, ending: RunEndin
         false => model.warn(ending.in_full()),
     };
     let finished = run.zip(ending.exit);
-    let finished = finished.map(|(run, exit)| SessionRequest::RunFinished { run, at, exit });
-    let finished = finished.map(|request| vec![Effect::Session(request)]);
+    let finished =
+        finished.and_then(|(run, exit)| request(SessionRequest::RunFinished { run, at, exit }));
     both_effects(finished, start_next(model))
 }
 
