@@ -98,14 +98,10 @@ impl AccessPicture {
         let as_good = if lines <= fewest {
             ", as few as possible".into()
         } else {
-            format!(" of {} needed", count(fewest))
+            format!(" where {} would do", count(fewest))
         };
         let noun = if lines == 1.0 { "line" } else { "lines" };
-        format!(
-            "{} cache {noun} a wavefront{as_good}; {} sectors",
-            count(lines),
-            count(self.a_request(self.sectors))
-        )
+        format!("{} cache {noun} a wavefront{as_good}", count(lines))
     }
 
     /// Draws the whole picture in at most 80 columns.

@@ -18,13 +18,31 @@ fn wrap_words(spans: &[Span<'static>], width: usize, long: LongWords) -> Vec<Lin
     text.lines(line_ranges(&text.text, width, long))
 }
 
-/// Cuts a line wherever `width` columns are full.
+/// Breaks a line of code after the last blank that fits into `width` columns. A longer word is cut.
 pub fn folded(line: &Line<'static>, width: usize) -> Vec<Line<'static>> {
     let mut text = StyledText::default();
     for span in &line.spans {
         text.push(&span.content, span.style);
     }
-    text.lines(cut_at_columns(&text.text, 0..text.text.len(), width))
+    text.lines(code_ranges(&text.text, width))
+}
+
+fn code_ranges(text: &str, width: usize) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut rest = 0..text.len();
+    while let Some(row) = cut_at_columns(text, rest.clone(), width).into_iter().next() {
+        if row.end == text.len() {
+            ranges.push(row);
+            break;
+        }
+        let code = &text[row.clone()];
+        // The blanks before the first word are its indentation.
+        let blank = code.rfind(' ').filter(|at| !code[..*at].trim_start().is_empty());
+        let end = blank.map_or(row.end, |at| row.start + at + 1);
+        ranges.push(rest.start..end);
+        rest.start = end;
+    }
+    ranges
 }
 
 /// Wraps `text` behind `first` on the first line and behind `rest` on the others.
@@ -117,5 +135,29 @@ impl StyledText {
             (!part.is_empty()).then(|| Span::styled(self.text[part].to_owned(), *style))
         });
         Line::from_iter(spans)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_breaks_between_words_and_keeps_its_indentation() {
+        let rows = |text: &str, width| {
+            let rows = folded(&Line::raw(text.to_owned()), width);
+            rows.iter().map(Line::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(rows("    let a = b;", 20), ["    let a = b;"]);
+        assert_eq!(rows("// one two three", 11), ["// one two ", "three"]);
+        assert_eq!(
+            rows("    abcdefgh", 8),
+            ["    abcd", "efgh"],
+            "one long word"
+        );
+        assert_eq!(rows("", 8), [""]);
+        for text in ["int main() { return 0; }", "      x", "\u{4e16}\u{754c}"] {
+            assert_eq!(rows(text, 1).concat(), text, "nothing is lost");
+        }
     }
 }

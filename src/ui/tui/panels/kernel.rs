@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ratatui::prelude::{Constraint, Line};
+use ratatui::prelude::{Constraint, Line, Span, Style};
 
 use crate::tui::markdown::wrap::folded;
 use crate::tui::{Pane, Panel, PanelCommand, Scroll, Tabs, Theme, cut};
@@ -80,10 +80,8 @@ impl KernelPanel {
             let solution = exercise.solution().unwrap_or_default().lines();
             self.solution = solution.map(str::to_owned).collect();
         }
-        let numbered = tried.file.text.lines().zip(1..);
-        self.file = numbered
-            .map(|(text, number)| format!("{number:>4} {}", text.replace('\t', "    ")))
-            .collect();
+        let lines = tried.file.text.lines();
+        self.file = lines.map(|text| text.replace('\t', "    ")).collect();
         let findings = tried.checked.findings.iter();
         self.named = findings
             .flat_map(|finding| finding.line.into_iter().chain(finding.other_line))
@@ -104,7 +102,8 @@ impl KernelPanel {
             // The results are prose and may wrap; code is folded, and the picture keeps its columns.
             let parts = match tab {
                 RESULTS if !text.contains(" | ") => wrapped(text, wide),
-                RESULTS | FILE | SOLUTION => {
+                FILE => return numbered(index + 1, text, style, wide),
+                RESULTS | SOLUTION => {
                     return folded(&Line::styled(text.clone(), style), wide);
                 }
                 _ => vec![cut(text, wide, theme)],
@@ -124,18 +123,30 @@ impl KernelPanel {
     fn put(&self, tab: usize, pane: &mut Pane) {
         let lines = self.lines(tab, pane.width(), pane.theme);
         if lines.is_empty() {
-            let event = if tab == SOLUTION {
-                "passes"
-            } else {
-                "compiles"
-            };
-            return pane.remark(&format!(
-                "Nothing to see yet: it appears once the kernel {event}."
-            ));
+            return pane.remark(match tab {
+                SOLUTION => "Nothing to see yet: it appears once the kernel passes.",
+                _ => "Nothing to see yet: it appears once the kernel runs and reads or writes memory.",
+            });
         }
         let first = self.scrolls[tab].first(lines.len(), pane.area.height.into());
         pane.put(lines.into_iter().skip(first));
     }
+}
+
+/// A line of the file behind its number. What does not fit goes on below, behind as many blanks.
+fn numbered(number: usize, text: &str, style: Style, wide: usize) -> Vec<Line<'static>> {
+    const NUMBER: usize = 5;
+    let code = Line::styled(text.to_owned(), style);
+    let lines = folded(&code, wide.saturating_sub(NUMBER)).into_iter();
+    let number = std::iter::once(format!("{number:>4} "));
+    let mut margins = number.chain(std::iter::repeat(" ".repeat(NUMBER)));
+    lines
+        .map(|mut line| {
+            let margin = margins.next().unwrap_or_default();
+            line.spans.insert(0, Span::styled(margin, style));
+            line
+        })
+        .collect()
 }
 
 impl Panel for KernelPanel {

@@ -76,6 +76,7 @@ fn content(model: &Model, area: Rect, status: Rect, pane: &mut Pane) {
     if view.panel_open && !model.has_figures_beside() {
         if let Some(panel) = model.step_panel() {
             panel.draw(pane.sub_pane(area));
+            more(status, panel.hidden(), pane);
         }
         return;
     }

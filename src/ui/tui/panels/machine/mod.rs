@@ -21,7 +21,7 @@ const REGISTERS: usize = 1;
 const NAMES: [&str; 3] = ["steps", "registers", "mix"];
 
 /// Readers would look for times here.
-const NO_TIME: &str = "No cycles, no stalls, no speed: an emulator, nothing here measures them.";
+const NO_TIME: &str = "This is an emulator: it measures no cycles, no stalls and no speed.";
 
 /// What the columns of the steps are.
 const COLUMNS: &str =
