@@ -51,8 +51,10 @@ pub fn guess(quantity: &Quantity, step: Option<&StepProgress>, runs: &dyn Runs) 
             let is_missing = |term: &&Term| runs.measurements(&term.run).is_empty();
             let missing: Vec<_> = quantity.terms().filter(is_missing).collect();
             let titles = missing.iter().map(|term| format!("\"{}\"", term.title));
-            let titles = itertools::join(titles.unique(), " and ");
-            let _ = match missing.len() {
+            let titles: Vec<_> = titles.unique().collect();
+            let missing = titles.len();
+            let titles = titles.join(" and ");
+            let _ = match missing {
                 // The runs are there, but of other machines or without the figure.
                 0 => write!(text, " The runs so far do not show it."),
                 1 => write!(text, " The run {titles} will show it."),

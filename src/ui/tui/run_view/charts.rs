@@ -15,7 +15,7 @@ pub fn time(state: &RunState) -> Chart<'_> {
     Chart {
         unit: "ms",
         offset: offset(state),
-        level: prediction.map(|prediction| ("predicted", prediction.value)),
+        level: prediction.map(|prediction| ("your guess", prediction.value)),
         nothing: match (&state.step, &state.phase) {
             (Some((_, step)), _) => format!(
                 "Warm-up step {} took {}. The chart begins with the first measured step.",

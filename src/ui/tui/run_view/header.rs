@@ -93,6 +93,11 @@ fn progress(state: &RunState, wide: u16, theme: &Theme) -> Line<'static> {
     let name = phase_name(phase.phase);
     let counted = matches!(phase.phase, PhaseName::WarmUp | PhaseName::Measure);
     let steps = state.step.as_ref().filter(|_| counted);
+    if let Some((_, step)) = steps.filter(|(_, step)| step.n >= step.of) {
+        let text = format!(": all {} steps are made; now the test at the end", step.of);
+        let spans = [Span::styled("ending", theme.accent()), Span::raw(text)];
+        return Line::from_iter(spans);
+    }
     let mut text = match steps {
         Some((_, step)) => format!(" step {} of {}", step.n, step.of),
         None => String::new(),

@@ -88,7 +88,11 @@ impl KernelTableView {
         true
     }
 
-    pub fn commands(&self) -> Vec<PanelCommand> {
+    /// Without a timed kernel and without counted parts there is no table, and no key of one.
+    pub fn commands(&self, state: &RunState) -> Vec<PanelCommand> {
+        if state.kernels.is_none() && state.parts.is_none() {
+            return Vec::new();
+        }
         let toggle = match self.by_part {
             true => "by kernel",
             false => "by part",
@@ -97,7 +101,7 @@ impl KernelTableView {
             (PanelAction::Toggle, toggle),
             (PanelAction::Sort, ORDERS[self.next_order()].0),
         ];
-        if !self.by_part {
+        if !self.by_part && state.kernels.is_some() {
             commands.insert(0, (PanelAction::Select, "its parts"));
         }
         commands

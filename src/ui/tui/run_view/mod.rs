@@ -231,7 +231,7 @@ impl RunView {
     pub fn commands(&self) -> Vec<PanelCommand> {
         let mut commands = vec![(PanelAction::NextSection, "next section")];
         match self.section.at {
-            KERNELS => commands.extend(self.look.commands()),
+            KERNELS => commands.extend(self.look.commands(&self.state)),
             STEPS => commands.push((PanelAction::Sort, "sort")),
             0..KERNELS => commands.push((PanelAction::Toggle, self.span.toggled().name())),
             _ => {}

@@ -46,7 +46,8 @@ pub fn lines(state: &RunState, wide: u16, room: usize, theme: &Theme) -> Vec<Lin
 /// A line such as `You sentence 300 ms; it was 539 ms: 1.8x`, with both figures in large digits if there is room.
 fn guess(state: &RunState, wide: usize, large: bool, theme: &Theme) -> Option<Vec<Line<'static>>> {
     let prediction = state.context.prediction.as_ref()?;
-    let value = measured(state, prediction.metric?)?;
+    let own = prediction.metric.and_then(|metric| measured(state, metric));
+    let value = own.or(state.guessed)?;
     let unit = prediction.unit;
     let [guess, was] = [prediction.value, value].map(|value| short(&unit.show(value)));
     let far = distance(prediction.value, value, theme);

@@ -69,12 +69,15 @@ pub fn view(model: &mut Model, here: &OpenStep) -> Effects {
             rebuild_comparison(model);
             effects = request(SessionRequest::Check(here.at.clone()));
         }
-        Some(Figures::Run) => {
-            let run = model.run_at(&here.at);
-            if run.is_none_or(|run| run.phase == RunPhase::Queued) {
+        Some(Figures::Run) => match model.run_at(&here.at).map(|run| &run.phase) {
+            None => {
                 return model.notify("No run was started here yet, so there are no figures.");
             }
-        }
+            Some(RunPhase::Queued) => {
+                return model.notify("This run has not begun yet, so it has no figures.");
+            }
+            Some(_) => {}
+        },
         Some(Figures::Profile) => {
             if model.step.as_ref().is_none_or(|view| view.panel.is_none()) {
                 let is_done = model.progress_at(&here.at).status == StepStatus::Done;

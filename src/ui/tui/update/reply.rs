@@ -183,9 +183,11 @@ fn take_turn(model: &mut Model, turn: TurnAction) -> Effects {
 
 /// The figures of the run show the verdicts, too.
 fn judge(model: &mut Model, at: &StepRef, outcomes: Vec<CheckResultText>) {
+    let guessed = runs::guessed(model, at);
     let mut runs = model.runs.iter_mut().rev();
     if let Some(run) = runs.find(|run| run.at == *at) {
         run.view.state.verdicts = outcomes;
+        run.view.state.guessed = guessed;
         run.view.state.to_before = runs::compare_with_last(&model.measured, run);
     }
 }

@@ -8,7 +8,7 @@ use crate::tui::{
 };
 use tinyllama_base::{Interval, ratio_of_medians};
 use tinyllama_lesson::Job;
-use tinyllama_lesson::{FIXED, Runs, Step};
+use tinyllama_lesson::{FIXED, Quantity, Runs, Step, exact, recorded};
 use tinyllama_runs::Metric;
 use tinyllama_runs::RunUpdate;
 use tinyllama_runs::metric::Statistic;
@@ -127,6 +127,7 @@ pub fn read(model: &mut Model, mut run: TutorRun) -> Effects {
         return None;
     }
     (run.id, run.flags) = (model.next_run(), model.flags_at(&run.at));
+    run.view.state.guessed = guessed(model, &run.at);
     if let Some(open) = model.view_at(&run.at) {
         run.view.state.verdicts = open.outcomes.clone();
     }
@@ -148,22 +149,38 @@ fn context(model: &Model, at: &StepRef, target: &str, origin: Option<&String>) -
 
 /// The prediction in the same lesson about this run.
 fn prediction(model: &Model, at: &StepRef) -> Option<LearnerPrediction> {
+    let (measure, value) = guess(model, at)?;
+    Some(LearnerPrediction {
+        label: measure.in_short(),
+        value,
+        unit: measure.unit(),
+        metric: is_of_one_run(measure).then_some(measure.numerator.metric),
+    })
+}
+
+/// What the learner guessed about this run, and the guess.
+fn guess<'m>(model: &'m Model, at: &StepRef) -> Option<(&'m Quantity, f64)> {
     let lesson = model.course.lesson(&at.lesson)?;
     lesson.steps.iter().find_map(|step| {
         let measure = &step.as_predict()?.measure;
-        if !measure.runs().any(|name| name == at) {
-            return None;
-        }
+        let is_of_it = measure.runs().any(|name| name == at);
         let value = model.state.step(&at.lesson, &step.id)?.prediction?;
-        let is_plain =
-            measure.denominator.is_none() && measure.numerator.statistic == Statistic::Median;
-        Some(LearnerPrediction {
-            label: measure.in_short(),
-            value,
-            unit: measure.unit(),
-            metric: is_plain.then_some(measure.numerator.metric),
-        })
+        is_of_it.then_some((measure, value))
     })
+}
+
+/// Returns whether the run's own summary has the figure.
+fn is_of_one_run(measure: &Quantity) -> bool {
+    measure.denominator.is_none() && measure.numerator.statistic == Statistic::Median
+}
+
+/// What was measured of the learner's guess about this run, if the run's summary alone does not say it. Nothing while a
+/// run that it needs is missing, or is of another machine.
+pub fn guessed(model: &Model, at: &StepRef) -> Option<f64> {
+    let (measure, _) = guess(model, at)?;
+    let runs = model.measured.as_ref();
+    let is_elsewhere = is_of_one_run(measure) || recorded(measure, runs).is_some();
+    (!is_elsewhere).then(|| exact(measure, runs).ok()).flatten()
 }
 
 /// Divides the step time of a run by that of the run before with the same command, machine and device. `None` for the

@@ -209,7 +209,8 @@ impl FigurePage<'_> {
         let Some(prediction) = &self.state.context.prediction else {
             return;
         };
-        if !self.state.is_running() && prediction.metric.is_some() {
+        let is_measured = prediction.metric.is_some() || self.state.guessed.is_some();
+        if !self.state.is_running() && is_measured {
             // The prediction already stands above all other figures then.
             return;
         }

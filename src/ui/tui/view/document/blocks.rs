@@ -133,7 +133,7 @@ impl StepWriter<'_> {
             return;
         };
         match &run.phase {
-            RunPhase::Queued => self.plain("It waits for the run before it."),
+            RunPhase::Queued => self.queued(),
             RunPhase::Running if run.played.is_some() => self.plain("It is playing."),
             RunPhase::Running => {
                 let seconds = run.view.state.clock;
@@ -159,6 +159,22 @@ impl StepWriter<'_> {
                 }
             }
         }
+    }
+
+    /// Says for which run this one waits, and for how long that one has been running.
+    fn queued(&mut self) {
+        let first = self.model.running();
+        let title =
+            first.and_then(|first| self.model.course.step(&first.at.lesson, &first.at.step));
+        let text = match first.zip(title) {
+            Some((first, step)) => format!(
+                "It waits for the run \"{}\", which has taken {} so far.",
+                step.title,
+                duration(first.view.state.clock.floor())
+            ),
+            None => "It waits for the run before it.".into(),
+        };
+        self.plain(&text);
     }
 
     /// Draws the offer of a recording, if the machine has no GPU for a run.
