@@ -192,6 +192,16 @@ pub fn progress(state: &SessionState, lesson: &Lesson) -> LessonProgress {
     LessonProgress::count(begun, of.count())
 }
 
+/// The steps of a lesson that are on the learner's path; all of them if the path does not name the lesson.
+pub fn steps_on_path<'l>(state: &SessionState, lesson: &'l Lesson) -> Vec<&'l Step> {
+    let path = state.path.as_ref();
+    let path = path.filter(|path| path.has_lesson(&lesson.id));
+    let steps = lesson.steps.iter();
+    steps
+        .filter(|step| path.is_none_or(|path| path.has_step(&lesson.id, &step.id)))
+        .collect()
+}
+
 fn is_finished(state: &SessionState, lesson: &Lesson, step: &Step) -> bool {
     let progress = state.step(&lesson.id, &step.id);
     progress.is_some_and(|progress| progress.status != StepStatus::Open)
@@ -263,10 +273,12 @@ pub fn neighbour(course: &Course, at: &StepRef, by: isize) -> Option<StepRef> {
     Some(StepRef::new(&lesson.id, &step.id))
 }
 
-/// The next step of the lesson, or the next one that is on the path.
+/// The next step of the lesson; from a step on the path the next one that is on it, too.
 pub fn following(course: &Course, state: &SessionState, at: &StepRef) -> Option<StepRef> {
     let path = state.path.as_ref();
     let path = path.filter(|path| path.has_lesson(&at.lesson));
+    // Who left the path goes on step by step.
+    let path = path.filter(|path| path.has_step(&at.lesson, &at.step));
     let mut following = neighbour(course, at, 1)?;
     while path.is_some_and(|path| !path.has_step(&following.lesson, &following.step)) {
         following = neighbour(course, &following, 1)?;
@@ -373,6 +385,19 @@ mod tests {
             "the next step that the path names"
         );
         assert_eq!(following(&course, &state, &after), None);
+    }
+
+    #[test]
+    fn off_the_path_the_next_step_is_the_next_of_the_lesson() {
+        let course = course();
+        let state = on_path(&course, "short");
+        let next = |step| following(&course, &state, &StepRef::new("memory", step));
+        assert_eq!(next("double-sequence"), None, "the last step on the path");
+        assert_eq!(next("guess-growth").unwrap().step, "long");
+        let lesson = course.lesson("memory").unwrap();
+        assert_eq!(steps_on_path(&state, lesson).len(), 4);
+        let whole = course.lesson("bottleneck").unwrap();
+        assert_eq!(steps_on_path(&state, whole).len(), whole.steps.len());
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use ratatui::text::Span;
 
-use crate::tui::{FocusedScreen, Model, Pane, both_ends, width};
-use tinyllama_session::progress::progress;
+use crate::tui::{FocusedScreen, Model, OpenStep, Pane, both_ends, width};
+use tinyllama_lesson::Step;
+use tinyllama_session::progress::{progress, steps_on_path};
 use tinyllama_tutor_core::say;
 
 pub fn draw(model: &Model, mut pane: Pane) {
@@ -12,15 +13,12 @@ pub fn draw(model: &Model, mut pane: Pane) {
     let here = model.open_step(&model.course);
     let (title, place, minutes) = match here.filter(|_| model.screen == FocusedScreen::Step) {
         Some(here) => {
-            let steps = &here.lesson.steps;
-            let index = steps.iter().position(|other| other.id == here.step.id);
-            let number = index.map_or(1, |index| index + 1);
+            let place = place(model, &here);
             let minutes = say::minutes(
                 &progress(&model.state, here.lesson),
                 here.lesson,
                 &model.state,
             );
-            let place = format!("Step {number} of {}", steps.len());
             (&here.lesson.title, place, minutes)
         }
         None => {
@@ -44,4 +42,16 @@ pub fn draw(model: &Model, mut pane: Pane) {
         pane.area.width,
         &model.theme,
     )]);
+}
+
+/// The step's number among those of the lesson that are on the learner's path, or among all if it is not on it.
+fn place(model: &Model, here: &OpenStep) -> String {
+    let is_here = |step: &&Step| step.id == here.step.id;
+    let on_path = steps_on_path(&model.state, here.lesson);
+    if let Some(index) = on_path.iter().position(is_here) {
+        return format!("Step {} of {}", index + 1, on_path.len());
+    }
+    let steps: Vec<&Step> = here.lesson.steps.iter().collect();
+    let index = steps.iter().position(is_here).unwrap_or_default();
+    format!("Step {} of {}, not on your path", index + 1, steps.len())
 }
