@@ -106,7 +106,7 @@ impl Standing {
                     false => "The fix helped. Which measurement would have convicted it? Take it.",
                 }
             }
-            Some(_) => "That fix changed nothing: name another suspect.",
+            Some(_) => "The symptom is still there: name another suspect.",
         }
     }
 
@@ -313,6 +313,6 @@ mod tests {
         let evidence = standing.evidence(&case);
         let known: Vec<_> = evidence.iter().map(|it| (&*it.text, it.run)).collect();
         assert_eq!(known, [("plain shows", "run-1"), ("init showed", "run-3")]);
-        assert!(standing.missing(&case).contains("changed nothing"));
+        assert!(standing.missing(&case).contains("still there"));
     }
 }

@@ -70,43 +70,46 @@ fn menu(case: &Case, standing: &Standing, marked: Option<&MarkedAnswer>) -> Vec<
         });
         return choices.collect();
     }
-    let line = |text, done, does, act| MenuLine {
+    let line = |text, mark, does, act| MenuLine {
         text,
-        mark: if done { Mark::Done } else { Mark::None },
+        mark,
         comment: String::new(),
         does,
         act,
     };
+    let done = |done| if done { Mark::Done } else { Mark::None };
     let run = |case_move| MenuAction::Run(case_move, case.flags_of(case_move).unwrap_or_default());
     let measurements = case.measurements.iter().enumerate();
     let measurements = measurements.map(|(index, measurement)| {
         let text = format!("Measure: {}", measurement.text);
-        let done = standing.taken.contains(&index);
         line(
             text,
-            done,
+            done(standing.taken.contains(&index)),
             "take this measurement",
             run(CaseMove::Measure(index)),
         )
     });
     let suspects = case.suspects.iter().enumerate();
     let suspects = suspects.map(|(index, suspect)| {
-        let text = format!("Suspect: {}", suspect.text);
+        // A mark is a verdict, which only the run with the fix gives.
+        let text = match standing.suspect == Some(index) {
+            true => format!("Suspect (named): {}", suspect.text),
+            false => format!("Suspect: {}", suspect.text),
+        };
+        let mark = match (standing.fixed.contains(&index), suspect.guilty) {
+            (false, _) => Mark::None,
+            (true, true) => Mark::Done,
+            (true, false) => Mark::Wrong,
+        };
         let act = MenuAction::Give(Given::Suspect(suspect.id.clone()));
-        line(
-            text,
-            standing.suspect == Some(index),
-            "name this suspect",
-            act,
-        )
+        line(text, mark, "name this suspect", act)
     });
     let fix = standing.suspect.and_then(|index| {
         let suspect = case.suspects.get(index)?;
         let text = format!("Fix it: run {} --fix {}", case.target, suspect.fix);
-        let done = standing.fixed.contains(&index);
         Some(line(
             text,
-            done,
+            done(standing.fixed.contains(&index)),
             "run with this fix",
             run(CaseMove::Fix(index)),
         ))
