@@ -364,7 +364,9 @@ pub(super) fn bounds(
     most: Option<f64>,
     show: impl Fn(f64) -> String,
 ) -> String {
+    let bounds_are_equal = least.is_some() && least == most;
     match (least.map(&show), most.map(&show)) {
+        (Some(least), Some(_)) if bounds_are_equal => format!("exactly {least}"),
         (Some(least), Some(most)) => format!("between {least} and {most}"),
         (Some(least), None) => format!("at least {least}"),
         (None, Some(most)) => format!("at most {most}"),
@@ -398,7 +400,7 @@ impl CheckOutcome {
         match &self.undecided {
             Some(undecided) => format!("{}{numbers}", undecided.explain(&check.measure)),
             None if self.verdict == Verdict::NotEvaluated => {
-                "Only a GPU can show this, and this run was made on a CPU, so it is not checked here.".into()
+                "Only a GPU can show this. For runs on a CPU it is not checked.".into()
             }
             None if self.verdict == Verdict::Passed => {
                 format!("{}\n{numbers}", check.passed.trim())

@@ -3,8 +3,8 @@
 use super::check::{bounds, lies_within};
 use super::document::CheckDocument;
 use super::step_reader::StepReader;
+use crate::figure::{plain, show, yes_or_no};
 use crate::{CommandOutputs, OutputFigure, Verdict};
-use tinyllama_base::figure;
 
 /// A bound on a number in the document, or an expected text.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,7 +77,7 @@ impl Expect {
         let found = self.figure.value(outputs);
         let value = found.as_ref().and_then(serde_json::Value::as_f64);
         let value = value.filter(|value| value.is_finite());
-        let text = found.as_ref().map(|found| super::figure::show(found, ""));
+        let text = found.as_ref().map(plain);
         let verdict = match (&self.is, value, &text) {
             _ if outputs.document(&self.figure.step).is_none() => Verdict::Inconclusive,
             (Some(wanted), _, Some(text)) if text == wanted => Verdict::Passed,
@@ -88,7 +88,7 @@ impl Expect {
         ExpectResult {
             verdict,
             value,
-            shown: text,
+            shown: found.map(|found| show(&found, self.figure.unit())),
         }
     }
 
@@ -99,9 +99,13 @@ impl Expect {
 
     /// The bounds as text.
     pub fn bounds(&self) -> String {
-        match &self.is {
+        match self.is.as_deref() {
+            Some("true") => yes_or_no(true).into(),
+            Some("false") => yes_or_no(false).into(),
             Some(text) => format!("`{text}`"),
-            None => bounds(self.at_least, self.at_most, figure),
+            None => bounds(self.at_least, self.at_most, |bound| {
+                show(&bound.into(), self.figure.unit())
+            }),
         }
     }
 
@@ -113,6 +117,9 @@ impl Expect {
             _ => "The document does not report it.",
         };
         let shown = found.shown.as_deref().unwrap_or("nothing");
+        if self.is.is_some() && found.verdict == Verdict::Passed {
+            return format!("{text}\nThe command says {shown}, as asked.");
+        }
         format!(
             "{text}\nThe command says {shown}. Asked for: {}.",
             self.bounds()

@@ -90,6 +90,34 @@ impl Path {
         }
         (!at.is_null()).then(|| at.clone())
     }
+
+    /// The unit that the names of the path's keys tell; empty if they tell none.
+    pub fn unit(&self) -> &'static str {
+        let keys = self.0.iter().rev().map(|part| match part {
+            PathPart::Key(key) => key.as_str(),
+            _ => "",
+        });
+        unit_of_keys(keys)
+    }
+}
+
+/// The unit that a name such as `bandwidth.bytes_per_s.median` tells; empty if it tells none.
+pub fn unit_of(name: &str) -> &'static str {
+    unit_of_keys(name.rsplit('.'))
+}
+
+/// Innermost key first. Around a statistic stands the figure it is of.
+fn unit_of_keys<'a>(keys: impl Iterator<Item = &'a str>) -> &'static str {
+    const STATISTICS: [&str; 5] = ["median", "mean", "p10", "p90", "value"];
+    let key = keys.skip_while(|key| STATISTICS.contains(key)).next();
+    let key = key.unwrap_or_default();
+    let names = |ends: &[&str]| ends.iter().any(|end| key.ends_with(end));
+    match () {
+        () if names(&["bytes_per_s"]) => "B/s",
+        () if names(&["flops_per_s"]) => "FLOP/s",
+        () if names(&["bytes", "bytes_per_step", "bytes_in_use", "bytes_reserved"]) => "B",
+        () => "",
+    }
 }
 
 fn select(text: &str) -> Option<PathPart> {
@@ -115,7 +143,7 @@ fn extreme<'a>(list: &'a Value, key: &Path, sign: f64) -> Option<&'a Value> {
 }
 
 /// The value as a person writes it: a text without quotation marks, a list of one element as this element.
-fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(only) if only.len() == 1 => plain(&only[0]),
@@ -166,10 +194,20 @@ impl OutputFigure {
         }
     }
 
-    /// The values that the figure is made of; `None` for one that the document does not have.
-    pub fn parts(&self, document: &Value) -> Vec<Option<Value>> {
+    /// The values that the figure is made of, with their units; `None` for one that the document does not have.
+    pub fn parts(&self, document: &Value) -> Vec<(Option<Value>, &'static str)> {
         let paths = [Some(&self.path), self.over.as_ref()].into_iter().flatten();
-        paths.map(|path| path.find(document)).collect()
+        paths
+            .map(|path| (path.find(document), path.unit()))
+            .collect()
+    }
+
+    /// The unit that its keys tell; empty for a ratio, and if they tell none.
+    pub fn unit(&self) -> &'static str {
+        match self.over {
+            None => self.path.unit(),
+            Some(_) => "",
+        }
     }
 
     pub fn number(&self, outputs: &dyn CommandOutputs) -> Option<f64> {
@@ -187,7 +225,10 @@ impl fmt::Display for OutputFigure {
 /// Formats a value with its unit: `ms`, `%`, `x`, `B`, `FLOP/s`, or any other text after the number.
 pub fn show(value: &Value, unit: &str) -> String {
     let Some(number) = value.as_f64() else {
-        return plain(value);
+        return match value.as_bool() {
+            Some(yes) => yes_or_no(yes).into(),
+            None => plain(value),
+        };
     };
     match unit {
         "" => figure(number),
@@ -199,6 +240,11 @@ pub fn show(value: &Value, unit: &str) -> String {
         "B/s" => rate(number, "B"),
         other => format!("{} {other}", figure(number)),
     }
+}
+
+/// Formats a truth value as an answer.
+pub fn yes_or_no(yes: bool) -> &'static str {
+    if yes { "yes" } else { "no" }
 }
 
 /// A condition: comparisons joined by `&&`.
@@ -307,6 +353,24 @@ mod tests {
             KnownOutputs(HashMap::from([(name.clone(), document)])),
             name,
         )
+    }
+
+    #[test]
+    fn names_of_keys_tell_bytes_and_rates() {
+        for (path, unit) in [
+            ("[0].bandwidth[level=cold].bytes_per_s.median", "B/s"),
+            ("rows[0].flops_per_s", "FLOP/s"),
+            ("fit.peak_bytes", "B"),
+            ("bytes_per_s.spread", ""),
+            ("rows.#", ""),
+            ("step_ms", ""),
+        ] {
+            assert_eq!(Path::parse(path).unwrap().unit(), unit, "{path}");
+        }
+        assert_eq!(unit_of("memory.peak_bytes_in_use"), "B");
+        let (kept, step) = kept();
+        let ready = OutputFigure::parse("ready", &step).unwrap().value(&kept);
+        assert_eq!(show(&ready.unwrap(), ""), "yes");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tinyllama_base::columns::{Align, ColumnLayout, row_text};
 use tinyllama_base::{NOT_REPORTED, figure, shortened, wrapped};
 use tinyllama_lesson::OutputView;
-use tinyllama_lesson::figure::Path;
+use tinyllama_lesson::figure::{Path, show, unit_of, yes_or_no};
 use tinyllama_lesson::output_view::MOST_ROWS;
 
 /// Most lines of a document. The session's files contain all of it.
@@ -37,7 +37,7 @@ pub fn lines(document: &Value, views: &[OutputView], width: usize) -> Vec<String
 fn write_view(text: &mut String, view: &OutputView, document: &Value, width: usize) {
     let value = view.path.find(document).unwrap_or_default();
     if view.columns.is_empty() {
-        if let Some(line) = scalar(&value) {
+        if let Some(line) = scalar(&value, view.path.unit()) {
             let line = format!("{}: {line}", label(&view.label));
             text.push_str(&(wrapped(&line, width).join("\n") + "\n"));
             return;
@@ -55,7 +55,8 @@ fn write_view(text: &mut String, view: &OutputView, document: &Value, width: usi
             a.total_cmp(&b)
         });
     }
-    let cell = |row: &Value, path: &Path| path.find(row).and_then(|value| cell(&value));
+    let cell =
+        |row: &Value, path: &Path| path.find(row).and_then(|value| cell(&value, path.unit()));
     let row = |row: &Value| {
         let cells = view.columns.iter().map(|(name, path)| {
             let cell = cell(row, path).unwrap_or("-".into());
@@ -82,7 +83,7 @@ fn write_value(text: &mut String, name: &str, value: &Value, depth: usize, width
             write_rows(text, name, rows, depth, width);
         }
         value => {
-            if let Some(cell) = scalar(value) {
+            if let Some(cell) = scalar(value, unit_of(name)) {
                 let _ = writeln!(text, "{indent}{}: {cell}", label(name));
             }
         }
@@ -91,8 +92,9 @@ fn write_value(text: &mut String, name: &str, value: &Value, depth: usize, width
 
 /// Writes scalars first, lists and objects after them.
 fn write_object(text: &mut String, map: &Map<String, Value>, depth: usize, width: usize) {
-    let (short, long): (Vec<_>, Vec<_>) =
-        map.iter().partition(|(_, value)| scalar(value).is_some());
+    let (short, long): (Vec<_>, Vec<_>) = map
+        .iter()
+        .partition(|(_, value)| scalar(value, "").is_some());
     for (name, value) in short.into_iter().chain(long) {
         write_value(text, name, value, depth, width);
     }
@@ -143,7 +145,7 @@ fn write_table(
 /// Returns the scalars of a row, by name. Names of nested scalars contain the name of the object around them.
 fn flattened(prefix: &str, row: &Value) -> Vec<(String, String)> {
     let Value::Object(map) = row else {
-        return cell(row)
+        return cell(row, unit_of(prefix))
             .map(|cell| (prefix.to_string(), cell))
             .into_iter()
             .collect();
@@ -155,29 +157,33 @@ fn flattened(prefix: &str, row: &Value) -> Vec<(String, String)> {
         };
         match value {
             Value::Object(_) => flattened(&name, value),
-            value => cell(value).map(|cell| (name, cell)).into_iter().collect(),
+            value => {
+                let cell = cell(value, unit_of(&name));
+                cell.map(|cell| (name, cell)).into_iter().collect()
+            }
         }
     });
     cells.collect()
 }
 
 /// Formats a value for a table.
-pub fn cell(value: &Value) -> Option<String> {
-    Some(shortened(&scalar(value)?, CELL))
+pub fn cell(value: &Value, unit: &str) -> Option<String> {
+    Some(shortened(&scalar(value, unit)?, CELL))
 }
 
 /// Formats a value that fits into one line, also a list of such values.
-fn scalar(value: &Value) -> Option<String> {
+fn scalar(value: &Value, unit: &str) -> Option<String> {
     let text = match value {
         Value::Null => NOT_REPORTED.into(),
-        Value::Bool(yes) => if *yes { "yes" } else { "no" }.into(),
+        Value::Bool(yes) => yes_or_no(*yes).into(),
+        Value::Number(_) if !unit.is_empty() => show(value, unit),
         Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), short),
         Value::String(text) => text.replace(char::is_control, " "),
         Value::Array(items) if items.is_empty() => "none".into(),
         Value::Array(items) => {
             let cells = items.iter().map(|item| match item {
                 Value::Array(_) | Value::Object(_) => None,
-                item => scalar(item),
+                item => scalar(item, unit),
             });
             cells.collect::<Option<Vec<_>>>()?.join(" ")
         }

@@ -227,7 +227,10 @@ fn news(model: &mut Model, news: News) -> Effects {
             // A measurement of a case is no attempt at its checks, which its fix decides.
             let is_judged = asked || !is_unsolved_case(model, &at);
             let view = model.view_at(&at)?;
-            let is_missed = |it: &&CheckResultText| it.required && it.verdict != Verdict::Passed;
+            // What only a GPU can show holds no one up.
+            let is_missed = |it: &&CheckResultText| {
+                it.required && !matches!(it.verdict, Verdict::Passed | Verdict::NotEvaluated)
+            };
             let missed: Vec<_> = outcomes.iter().filter(is_missed).collect();
             let is_undecided = missed.iter().all(|it| it.verdict == Verdict::Inconclusive);
             let missed = missed.len();

@@ -478,12 +478,12 @@ fn a_question_about_an_output_shows_what_it_asks_about_at_80x24() {
             .filter(|line| screens.iter().any(|text| text.contains(line.trim_end())))
             .collect();
         for figure in quiz.figures() {
-            for value in figure.parts(&output) {
+            for (value, unit) in figure.parts(&output) {
                 let cells = match value {
                     // What a document lacks is shown as lacking.
                     None => vec!["not reported".into(), "none".into(), " -".into()],
                     Some(value) if value.as_f64() == Some(0.0) => vec!["none".into()],
-                    Some(value) => vec![output::cell(&value).unwrap()],
+                    Some(value) => vec![output::cell(&value, unit).unwrap()],
                 };
                 let is_shown = table
                     .iter()
