@@ -44,7 +44,8 @@ impl fmt::Display for Triage {
 }
 
 impl Triage {
-    /// The triage of a step of `step_ms`, of which the device spent `kernels_ms` in kernels. Returns `None` if one of them
+    /// The triage of a step of `step_ms`, whose kernels took `kernels_ms` when they were timed one by one. In the step they
+    /// take that at most, because a short kernel looks longer when it is timed alone. Returns `None` if one of them
     /// is no time.
     pub fn from_step(step_ms: f64, kernels_ms: f64, launches: Option<f64>) -> Option<Self> {
         let is_time = |ms: f64| ms.is_finite() && ms > 0.0;
@@ -52,7 +53,7 @@ impl Triage {
             return None;
         }
         let busy = (kernels_ms / step_ms).min(1.0);
-        let share = format!("kernels take {} of a step", percent(Share(busy)));
+        let share = format!("kernels take at most {} of a step", percent(Share(busy)));
         if busy > 1.0 - IDLE {
             return Some(Self {
                 pace: Pace::Kernels,
@@ -72,7 +73,7 @@ impl Triage {
                     false => Pace::Host,
                 },
                 figures: format!(
-                    "{share}, {} idle for each of {launches:.0} launches",
+                    "{share}, at least {} idle for each of {launches:.0} launches",
                     milliseconds(idle_ms)
                 ),
             },
