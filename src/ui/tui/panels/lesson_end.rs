@@ -23,7 +23,7 @@ fn text(model: &Model, lesson: &Lesson, following: Option<&Lesson>) -> String {
     let goes_on = following.map_or(String::new(), |next| {
         format!("Enter goes on to **{}**.\n\n", next.title)
     });
-    let mut text = format!("# {} is done\n\n{goes_on}You can now\n\n", lesson.title);
+    let mut text = format!("# Done: {}\n\n{goes_on}You can now\n\n", lesson.title);
     for objective in &lesson.objectives {
         text += &format!("- {}\n", lower(objective));
     }

@@ -69,7 +69,10 @@ pub fn commands(model: &Model) -> Vec<BarEntry> {
         list.add(panel.area(), Action::Close, close);
         list.panel(panel);
         if panel.area() == Area::Page {
-            list.usual(Area::Page, &[Action::Search, Action::Follow]);
+            list.usual(Area::Page, &[Action::Search]);
+            if panel.text().is_some_and(|text| text.contains("](")) {
+                list.usual(Area::Page, &[Action::Follow]);
+            }
         }
         return list.1;
     }
@@ -163,7 +166,10 @@ fn step(list: &mut BarEntries) {
     }
     let is_next = matches!(primary, Some(Primary::Next));
     let is_offered = |action| match action {
-        Action::View => run.is_some() || model.step.as_ref().is_some_and(|it| it.panel.is_some()),
+        Action::View => {
+            run.is_some_and(|run| run.phase != RunPhase::Queued)
+                || model.step.as_ref().is_some_and(|it| it.panel.is_some())
+        }
         Action::Again => run.is_some() && !is_alive && is_next,
         Action::Play => !model.may_have_gpu && model.recording_at(&here.at).is_some(),
         Action::Follow => here.step.text.contains("]("),
