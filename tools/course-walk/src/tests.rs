@@ -47,7 +47,7 @@ for n in 1 2 3 4 5 6 7 8 9 10 11 12; do
   ms=$((faster * batch * length + n % 3))
   echo "{\"t\":0,\"event\":\"step\",\"n\":$n,\"of\":12,\"measured\":true,\"loss\":6.0,\"total_ms\":$ms,\"forward_ms\":30,\"backward_ms\":6$n.5,\"optimizer_ms\":1.0,\"synchronized\":true,\"launches\":null,\"bytes_in_use\":null,\"bytes_reserved\":null,\"samples_per_s\":1.0}"
 done
-[ -n "$flops" ] && echo "{\"t\":1,\"event\":\"parts\",\"source\":\"counted\",\"parts\":[],\"flops_per_step\":$((all * (160 + 10 * tokens / 128) / 1024))e8,\"bytes_per_step\":$((table * (20 + all * (40 + 40 * scores / 128) / 1024)))e6,\"achieved_flops_per_s\":1e11}"
+[ -n "$flops" ] && echo "{\"t\":1,\"event\":\"parts\",\"source\":\"counted\",\"parts\":[],\"flops_per_step\":$((all * (160 + 10 * tokens / 128) / 1024))e8,\"bytes_per_step\":$((table * 87 * (20 + all * (40 + 40 * scores / 128) / 1024) / 100))e6,\"achieved_flops_per_s\":1e11}"
 echo "{\"t\":1,\"event\":\"summary\",\"complete\":true,\"steps\":12,\"measured_steps\":12,\"samples\":96,\"samples_per_s\":$((10 * samples)),\"tokens_per_s\":1e4,\"total_ms\":null,\"forward_ms\":null,\"backward_ms\":null,\"optimizer_ms\":null,\"synchronized\":true,\"first_step_ms\":200.0,\"launches_per_step\":null,\"peak_bytes_in_use\":null,\"peak_bytes_reserved\":null,\"first_loss\":$first,\"final_loss\":$final,\"parameters\":2617600,\"parameter_tensors\":38,\"parameters_with_gradient\":$gradients,\"repeatability\":{\"repeats\":2,\"identical\":true,\"loss_difference\":0.0,\"gradient_difference\":0.0,\"differing_parameter\":null}}"
 "#;
 
