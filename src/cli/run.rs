@@ -41,7 +41,7 @@ pub struct RunArgs {
 pub struct TraceArgs {
     #[arg(help = targets::help("What to train"), long_help = targets::list("What to train"))]
     target: Target,
-    /// File to write
+    /// File to write; one that ends in .pftrace has Perfetto's own format
     #[arg(long, short, value_name = "FILE", default_value = "trace.json")]
     output: PathBuf,
     /// Number of steps in the trace

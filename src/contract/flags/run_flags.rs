@@ -43,7 +43,7 @@ pub struct ReportArgs {
     /// Time every kernel in this many extra steps
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = bounds::PROFILED_STEPS)]
     pub profile_steps: usize,
-    /// Write the profile pass as a Chrome/Perfetto trace
+    /// Write the profile pass as a Chrome trace, or a file .pftrace for Perfetto
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// Count floating-point operations and bytes for every part of the model

@@ -5,6 +5,7 @@ mod data;
 mod engine;
 mod kernel_table;
 mod options;
+mod perfetto;
 mod repeatability;
 mod reporter;
 mod sample;

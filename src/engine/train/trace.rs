@@ -1,4 +1,5 @@
-//! Writes a profile pass as a Chrome trace, which Perfetto and `chrome://tracing` open.
+//! Writes a profile pass as a trace: in Perfetto's own format for a file `.pftrace`, else in that of Chrome, which Perfetto and
+//! `chrome://tracing` open.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,6 +9,7 @@ use serde_json::json;
 use tinyllama_base::file;
 
 use super::kernel_table::short_name;
+use super::perfetto;
 use crate::train::Trace;
 
 const HOST: u32 = 1;
@@ -15,16 +17,20 @@ const DEVICE: u32 = 2;
 
 /// Writes `trace` to `path`: one track for the host's phases, one for the device's kernels.
 ///
-/// Kernels without time stamps are left out; the trace's metadata has their number.
+/// Kernels without time stamps are left out; the metadata of a Chrome trace has their number.
 ///
 /// # Errors
 /// Fails if the file cannot be written.
-pub fn write_chrome_trace(path: &Path, trace: &Trace) -> Result<()> {
+pub fn write_trace(path: &Path, trace: &Trace) -> Result<()> {
+    let write = match path.extension().is_some_and(|it| it == "pftrace") {
+        true => perfetto::write,
+        false => write_chrome,
+    };
     file::write_output(path, |out| write(out, trace))
         .with_context(|| format!("cannot write the trace {}", path.display()))
 }
 
-fn write(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
+fn write_chrome(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
     let without_stamps = trace.launches.iter().filter(|l| l.device.is_none()).count();
     let mut events = vec![
         json!({"ph": "M", "name": "thread_name", "pid": 1, "tid": HOST, "args": {"name": "host"}}),
@@ -87,7 +93,7 @@ mod tests {
         };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace.json");
-        write_chrome_trace(&path, &trace).unwrap();
+        write_trace(&path, &trace).unwrap();
         let written: serde_json::Value =
             serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
         let kernel = written["traceEvents"].as_array().unwrap().last().unwrap();
@@ -95,6 +101,10 @@ mod tests {
         assert_eq!(kernel["args"]["part"], "layer 3 attention");
         assert!((kernel["dur"].as_f64().unwrap() - 500.0).abs() < 1e-6);
         assert_eq!(written["otherData"]["launches_without_time_stamps"], 1);
-        assert!(write_chrome_trace(&folder.path().join("no/such/trace.json"), &trace).is_err());
+        let path = folder.path().join("trace.pftrace");
+        write_trace(&path, &trace).unwrap();
+        let first = std::fs::read(&path).unwrap()[0];
+        assert_eq!(first, 0x0a, "the tag of a packet");
+        assert!(write_trace(&folder.path().join("no/such/trace.json"), &trace).is_err());
     }
 }

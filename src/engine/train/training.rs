@@ -301,7 +301,7 @@ impl TrainingRun<'_> {
             self.reporter.emit(Body::Kernels(table));
         }
         if let Some(path) = &self.options.report.trace {
-            trace::write_chrome_trace(path, &observed)?;
+            trace::write_trace(path, &observed)?;
         }
         Ok(launches.then_some(observed))
     }
