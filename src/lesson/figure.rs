@@ -107,9 +107,9 @@ pub fn unit_of(name: &str) -> &'static str {
 }
 
 /// Innermost key first. Around a statistic stands the figure it is of.
-fn unit_of_keys<'a>(keys: impl Iterator<Item = &'a str>) -> &'static str {
+fn unit_of_keys<'a>(mut keys: impl Iterator<Item = &'a str>) -> &'static str {
     const STATISTICS: [&str; 5] = ["median", "mean", "p10", "p90", "value"];
-    let key = keys.skip_while(|key| STATISTICS.contains(key)).next();
+    let key = keys.find(|key| !STATISTICS.contains(key));
     let key = key.unwrap_or_default();
     let names = |ends: &[&str]| ends.iter().any(|end| key.ends_with(end));
     match () {
