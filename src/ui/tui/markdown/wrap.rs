@@ -37,7 +37,9 @@ fn code_ranges(text: &str, width: usize) -> Vec<Range<usize>> {
         }
         let code = &text[row.clone()];
         // The blanks before the first word are its indentation.
-        let blank = code.rfind(' ').filter(|at| !code[..*at].trim_start().is_empty());
+        let blank = code
+            .rfind(' ')
+            .filter(|at| !code[..*at].trim_start().is_empty());
         let end = blank.map_or(row.end, |at| row.start + at + 1);
         ranges.push(rest.start..end);
         rest.start = end;
