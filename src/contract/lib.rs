@@ -18,23 +18,23 @@
 
 pub mod bounds;
 pub mod ceilings;
+mod choices;
 mod device;
 pub mod event;
 pub mod flags;
+mod kernel_in_place;
 mod matrix_products;
 pub mod model;
-mod options;
 pub mod ranges;
 pub mod targets;
 pub mod turns;
 
+pub use choices::{BlockForm, ElementType, Gemm, MatmulPrecision, Synchronize};
 pub use device::{Backend, BackendChoice, FORGET_TUNING, Tuning};
 pub use event::{
     Activations, Body, DataSource, Event, Failure, FailureCode, Hello, Kernel, Kernels, Note,
     PartWork, Parts, Phase, PhaseName, RankCheck, Repeatability, Sample, Spread, Step, Summary,
 };
+pub use flags::{RankOptions, TrainingOptions, WEIGHT_DECAY, adamw};
+pub use kernel_in_place::{Arrays, KernelInPlace, LaunchShape};
 pub use matrix_products::{MatrixProducts, Operands};
-pub use options::{
-    Arrays, BlockForm, ElementType, Gemm, KernelInPlace, LaunchShape, MatmulPrecision, RankOptions,
-    Synchronize, TrainingOptions, WEIGHT_DECAY, adamw,
-};

@@ -1,6 +1,8 @@
 //! A target with the flags of `run`, parsed once.
 
+mod engine;
 mod flag;
+mod options;
 mod ranks;
 mod run_flags;
 mod switches;
@@ -17,6 +19,7 @@ use clap::{Args, Command, FromArgMatches};
 use thiserror::Error;
 
 pub use flag::{Flag, merged, parse_flags};
+pub use options::{RankOptions, TrainingOptions, WEIGHT_DECAY, adamw};
 pub use ranks::RankArgs;
 pub use run_flags::{OwnKernel, ReportArgs, RunFlags};
 pub use switches::{BlockSize, Switch};
