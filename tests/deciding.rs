@@ -231,7 +231,7 @@ fn a_command_a_case_a_goal_and_a_contest_as_lines() {
             "Right. So it says.",
             "Plain. It starts at",
             "Layout. Nothing changes.",
-            "That fix changed nothing: name another suspect.",
+            "The symptom is still there: name another suspect.",
             "Numbers in every layer before the first step",
             "Layers. The embedding is too wide.",
             "Init. It starts at",
@@ -289,7 +289,7 @@ fn a_command_a_case_a_goal_and_a_contest_on_the_screen() {
     for (line, shown) in [
         ("1", "It starts at"),
         ("3", "Run the fix of your suspect"),
-        ("5", "That fix changed nothing"),
+        ("5", "The symptom is still there"),
         ("2", "The embedding is too wide."),
         ("4", "Run the fix of your suspect"),
         ("5", "Solved."),

@@ -128,6 +128,9 @@ pub fn reset(model: &mut Model, here: &OpenStep) -> Effects {
 /// Asks for a guess, and then measures times on this machine's GPU, or gives the answer without one.
 pub fn bench(model: &mut Model, here: &OpenStep) -> Effects {
     let exercise = exercise(model, here)?;
+    // What is measured is the learner's file, which may not have been opened yet.
+    let started = start_exercise(exercise, &model.workbench);
+    or_warn(model, started)?;
     let ask = Ask::new(
         here.at.clone(),
         "Your guess first; Enter measures, or gives the answer where no GPU is",

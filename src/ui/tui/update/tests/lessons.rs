@@ -247,7 +247,9 @@ fn a_kernel_has_hints_a_solution_a_new_beginning_and_a_bench() {
             .expect("a file")
             .contains("scale_add")
     );
+    std::fs::remove_file(&file).expect("a file");
     script.keys("B");
+    assert!(file.exists(), "a file that was not opened yet is begun");
     assert!(
         script.handler.handed_over.is_empty(),
         "the guess comes first"
