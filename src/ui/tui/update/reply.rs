@@ -7,6 +7,7 @@ use crate::tui::panels::messages;
 use crate::tui::{
     Area, Effect, Effects, FocusedScreen, Model, News, Reply, Reveal, Round, RunPhase, both_effects,
 };
+use tinyllama_base::plural;
 use tinyllama_lesson::{Step, Verdict};
 use tinyllama_session::order::OutsideChange;
 use tinyllama_session::runs::MOST_ROUNDS;
@@ -192,10 +193,25 @@ fn judge(model: &mut Model, at: &StepRef, outcomes: Vec<CheckResultText>) {
     }
 }
 
+/// The newest notice in full: the status has no room for several, and the page of messages keeps all.
+fn newest(notices: &[String], key: &str) -> String {
+    match notices.split_last() {
+        Some((newest, [])) => newest.clone(),
+        Some((newest, before)) => {
+            let before = plural(before.len(), "message");
+            format!("{newest} {before} came before it: press {key}.")
+        }
+        None => String::new(),
+    }
+}
+
 fn news(model: &mut Model, news: News) -> Effects {
     match news {
         News::None => None,
-        News::Notices(notices) => model.notify(notices.join(" ")),
+        News::Notices(notices) => {
+            let key = model.keys.shown(Area::Everywhere, messages::ACTION);
+            model.notify(newest(&notices, &key))
+        }
         News::Failed { message, remedy } => model.warn(format!("{message} {remedy}")),
         // The lesson may be finished only once the session knows of the skip, so going on waits for its reply.
         News::Skipped(at) => {

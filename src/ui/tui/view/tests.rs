@@ -383,6 +383,35 @@ fn a_notice_is_seen_while_something_is_typed() {
     assert_eq!(script.notice(), "");
 }
 
+/// Several that arrive at once do not fit. The newest is whole, and the page of messages has the others.
+#[test]
+fn of_several_notices_at_once_the_newest_is_whole() {
+    let mut script = Script::in_new_folder();
+    script.event(Event::Resize(60, 20));
+    let opened = |lesson| format!("Teacher opened the lesson \"{lesson}\" for you.");
+    let lessons = [
+        "First contact with the rocprof tools",
+        "The baseline",
+        "Four cases",
+    ];
+    let mut notices: Vec<String> = lessons.map(opened).into();
+    notices.push("Message from Teacher: Well done so far.".into());
+    let reply = Reply {
+        records: Vec::new(),
+        unsaved: 0,
+        measured: None,
+        news: News::Notices(notices),
+    };
+    script.send(Message::Session(Box::new(reply)));
+    let area = Rect::new(0, 0, 60, 20);
+    let mut buffer = Buffer::empty(area);
+    draw(&script.model, area, &mut buffer);
+    let screen = text(&buffer);
+    let words: Vec<&str> = screen.split_whitespace().collect();
+    let shown = "Message from Teacher: Well done so far. 3 messages came before it: press m.";
+    assert!(words.join(" ").contains(shown), "{screen}");
+}
+
 /// The document of a command: its recording, or what it printed on a machine with a CPU.
 fn kept_output(asked: &Step) -> Value {
     let recorded = asked.recording.as_deref().and_then(documents::find);
