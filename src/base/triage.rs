@@ -53,7 +53,7 @@ impl Triage {
             return None;
         }
         let busy = (kernels_ms / step_ms).min(1.0);
-        let share = format!("kernels take at most {} of a step", percent(Share(busy)));
+        let share = format!("kernels up to {} of a step", percent(Share(busy)));
         if busy > 1.0 - IDLE {
             return Some(Self {
                 pace: Pace::Kernels,
