@@ -41,9 +41,11 @@ pub fn reply(model: &mut Model, mut reply: Reply) -> Effects {
             }
         )
     };
-    if let (News::Notices(notices), true) = (&mut reply.news, done.any(is_pin)) {
+    if let (News::Notices(notices), true) = (&mut reply.news, done.any(is_pin))
+        && let Some(newest) = notices.last_mut()
+    {
         let key = model.keys.shown(Area::Everywhere, Action::ClassLesson);
-        notices.push(format!("{key} goes there."));
+        newest.push_str(&format!(" {key} goes there."));
     }
     let begun = begin_again(model, &reply.records);
     both_effects(begun, news(model, reply.news))
