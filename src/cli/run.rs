@@ -120,7 +120,7 @@ pub fn trace(args: &TraceArgs) -> Result<Exit> {
     if exit == Exit::Ok {
         writeln!(
             Stdout,
-            "\nwrote {}; open it in https://ui.perfetto.dev or chrome://tracing",
+            "\nwrote {}; open it in https://ui.perfetto.dev",
             args.output.display()
         )?;
     }

@@ -47,7 +47,7 @@ pub fn lines(state: &RunState, wide: u16, room: usize, theme: &Theme) -> Vec<Lin
 fn guess(state: &RunState, wide: usize, large: bool, theme: &Theme) -> Option<Vec<Line<'static>>> {
     let prediction = state.context.prediction.as_ref()?;
     let own = prediction.metric.and_then(|metric| measured(state, metric));
-    let value = own.or(state.guessed)?;
+    let value = own.or(state.prediction_outcome)?;
     let unit = prediction.unit;
     let [guess, was] = [prediction.value, value].map(|value| short(&unit.show(value)));
     let far = distance(prediction.value, value, theme);

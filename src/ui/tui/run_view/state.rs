@@ -59,7 +59,7 @@ pub struct RunState {
     /// Ratio of its step time to that of the same command's last run.
     pub to_before: Option<Interval>,
     /// What was measured of the guess, if that is a ratio or a figure of several runs.
-    pub guessed: Option<f64>,
+    pub prediction_outcome: Option<f64>,
     pub journal: Journal,
     pub gpu: GpuTrack,
     /// Seconds since the start.

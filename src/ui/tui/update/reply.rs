@@ -186,17 +186,17 @@ fn take_turn(model: &mut Model, turn: TurnAction) -> Effects {
 
 /// The figures of the run show the verdicts, too.
 fn judge(model: &mut Model, at: &StepRef, outcomes: Vec<CheckResultText>) {
-    let guessed = runs::guessed(model, at);
+    let outcome = runs::prediction_outcome(model, at);
     let mut runs = model.runs.iter_mut().rev();
     if let Some(run) = runs.find(|run| run.at == *at) {
         run.view.state.verdicts = outcomes;
-        run.view.state.guessed = guessed;
+        run.view.state.prediction_outcome = outcome;
         run.view.state.to_before = runs::compare_with_last(&model.measured, run);
     }
 }
 
 /// The newest notice in full: the status has no room for several, and the page of messages keeps all.
-fn newest(notices: &[String], key: &str) -> String {
+fn newest_notice(notices: &[String], key: &str) -> String {
     match notices.split_last() {
         Some((newest, [])) => newest.clone(),
         Some((newest, before)) => {
@@ -212,7 +212,7 @@ fn news(model: &mut Model, news: News) -> Effects {
         News::None => None,
         News::Notices(notices) => {
             let key = model.keys.shown(Area::Everywhere, messages::ACTION);
-            model.notify(newest(&notices, &key))
+            model.notify(newest_notice(&notices, &key))
         }
         News::Failed { message, remedy } => model.warn(format!("{message} {remedy}")),
         // The lesson may be finished only once the session knows of the skip, so going on waits for its reply.

@@ -127,7 +127,7 @@ pub fn read(model: &mut Model, mut run: TutorRun) -> Effects {
         return None;
     }
     (run.id, run.flags) = (model.next_run(), model.flags_at(&run.at));
-    run.view.state.guessed = guessed(model, &run.at);
+    run.view.state.prediction_outcome = prediction_outcome(model, &run.at);
     if let Some(open) = model.view_at(&run.at) {
         run.view.state.verdicts = open.outcomes.clone();
     }
@@ -176,7 +176,7 @@ fn is_of_one_run(measure: &Quantity) -> bool {
 
 /// What was measured of the learner's guess about this run, if the run's summary alone does not say it. Nothing while a
 /// run that it needs is missing, or is of another machine.
-pub fn guessed(model: &Model, at: &StepRef) -> Option<f64> {
+pub fn prediction_outcome(model: &Model, at: &StepRef) -> Option<f64> {
     let (measure, _) = guess(model, at)?;
     let runs = model.measured.as_ref();
     let is_elsewhere = is_of_one_run(measure) || recorded(measure, runs).is_some();

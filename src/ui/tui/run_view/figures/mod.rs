@@ -209,7 +209,7 @@ impl FigurePage<'_> {
         let Some(prediction) = &self.state.context.prediction else {
             return;
         };
-        let is_measured = prediction.metric.is_some() || self.state.guessed.is_some();
+        let is_measured = prediction.metric.is_some() || self.state.prediction_outcome.is_some();
         if !self.state.is_running() && is_measured {
             // The prediction already stands above all other figures then.
             return;
