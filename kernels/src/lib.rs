@@ -31,6 +31,7 @@ pub mod tunables;
 
 pub mod adamw;
 pub mod cross_entropy;
+pub mod embedding;
 pub mod flash_attention;
 #[cfg(feature = "gpu")]
 pub mod matmul;

@@ -11,7 +11,7 @@ use tinyllama_kernel_catalog::flash_attention::AttentionShape;
 pub use tinyllama_kernels::binding::LibraryChoice as LibraryKernels;
 use tinyllama_kernels::binding::product;
 use tinyllama_kernels::flash_attention::{self, KeyValueLayout};
-use tinyllama_kernels::{cross_entropy, rmsnorm, swiglu, swiglu_naive};
+use tinyllama_kernels::{cross_entropy, embedding, rmsnorm, swiglu, swiglu_naive};
 
 use super::part;
 use super::rotary::RotaryTable;
@@ -199,9 +199,8 @@ impl Llama {
         let [batch, sequence] = tokens.dims();
         let mut stream = {
             let _part = part::enter(Part::Embedding);
-            context
-                .kernel_input(self.embedding.val())
-                .select(0, tokens.reshape([batch * sequence]))
+            let table = context.kernel_input(self.embedding.val());
+            embedding::look_up(table, tokens.reshape([batch * sequence]))
         };
         probe(Part::Embedding, &stream);
         for (layer, block) in self.blocks.iter().enumerate() {

@@ -30,11 +30,14 @@ impl RotaryTable {
             let data = TensorData::new(values, [1, length, 1, pairs]);
             Tensor::from_data(data, (device, dtype))
         };
-        let interleaved = TensorData::new(rotary_table(config), [length, pairs, 2]);
+        let interleaved = rotary_table(config);
+        let interleaved = TensorData::new(interleaved, [length * pairs * 2]);
+        let interleaved = Tensor::<1>::from_data(interleaved, device);
         RotaryTable {
             cosine: table(f64::cos),
             sine: table(f64::sin),
-            interleaved: Tensor::from_data(interleaved, device),
+            // Rows of two would be placed far apart on a GPU, and each kernel would first copy them.
+            interleaved: interleaved.reshape([length, pairs, 2]),
         }
     }
 

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use anyhow::{Context as _, Result, bail};
-use burn::tensor::{Device, FloatDType, IndexingUpdateOp, Tensor, TensorData};
+use burn::tensor::{Device, FloatDType, Tensor, TensorData};
 use tinyllama_kernel_catalog::adamw::Hyperparameters;
 use tinyllama_kernel_catalog::flash_attention::AttentionShape;
 use tinyllama_kernels::adamw::AdamW;
 use tinyllama_kernels::binding::product as multiply;
 use tinyllama_kernels::flash_attention::{self, KeyValueLayout};
-use tinyllama_kernels::{cross_entropy, rmsnorm, swiglu};
+use tinyllama_kernels::{cross_entropy, embedding, rmsnorm, swiglu};
 
 use super::ClientOptions;
 use super::tensors::Tensors;
@@ -136,7 +136,8 @@ impl Interpreter {
                 let rows = tensors.matrices.get(op.stream_gradient)?;
                 let tokens = tensors.integers.get(op.tokens)?;
                 let table = tensors.matrices.take(op.table_gradient)?;
-                let table = table.select_assign(0, tokens, rows, IndexingUpdateOp::Add);
+                let [vocabulary, _] = table.dims();
+                let table = table + embedding::embedding_gradient(rows, tokens, vocabulary);
                 tensors.matrices.put(op.table_gradient, table);
             }
             Operation::FinishLoss(op) => {
