@@ -11,9 +11,6 @@ use crate::{
     tunables,
 };
 
-/// Most shared memory of a default block, in bytes: every CUDA device grants it without opting in.
-const MOST_SHARED_MEMORY: usize = 48 * 1024;
-
 /// With more rows, a unit's scores and sums fit no register file.
 const MOST_ROWS_PER_UNIT: usize = 16;
 
@@ -178,30 +175,28 @@ fn shared_memory(
     (values + weights + scratch) * size_of::<f32>()
 }
 
-/// Picks the tile with the rows chosen for this process, if there is one. Otherwise it takes the largest tile that
-/// meets three conditions: a compute unit has room for a second cube, the tile is no taller than the sequence, and
-/// there is a cube for each compute unit. If none meets all three, it takes the smallest tile that fits.
+/// Picks the largest tile that meets three conditions: a compute unit has room for a second cube, the tile is no taller than
+/// the sequence, and there is a cube for each compute unit. If none meets all three, it takes the smallest tile that fits. Where
+/// rows were chosen for this process, only the first condition counts among the tiles that have them.
 fn pick_tile(client: &Client, shape: AttentionShape, pass: AttentionPass) -> AttentionTile {
     let heads = pass.heads(shape);
-    let available = client.properties().hardware.max_shared_memory_size;
-    let comfortable = (available / 2).min(MOST_SHARED_MEMORY);
+    let room = client.properties().hardware.max_shared_memory_size / 2;
     let wanted = compute_units(client);
-    let fits = |tile: &AttentionTile| check_tile(*tile, client, shape, 4, pass).is_ok();
-    let good = |tile: &AttentionTile| {
+    let candidates = tile_candidates(shape.head_dim);
+    let fits = |tile: &&AttentionTile| check_tile(**tile, client, shape, 4, pass).is_ok();
+    let is_roomy = |tile: &&AttentionTile| shared_memory(**tile, client, shape, 4, pass) <= room;
+    let is_good = |tile: &&AttentionTile| {
         let cubes = shape.batch * heads * shape.seq.div_ceil(tile.rows());
-        cubes >= wanted
-            && tile.rows() <= shape.seq.next_power_of_two()
-            && shared_memory(*tile, client, shape, 4, pass) <= comfortable
+        cubes >= wanted && tile.rows() <= shape.seq.next_power_of_two() && is_roomy(tile)
     };
-    let mut all = tile_candidates(shape.head_dim).into_iter();
-    if let Some(rows) = tunables::or_chosen(NAME, None)
-        && let Some(tile) = all.find(|tile| tile.rows() == rows)
-    {
-        return tile;
-    }
-    let [rest @ .., smallest] = tile_candidates(shape.head_dim);
-    rest.into_iter()
-        .find(|tile| fits(tile) && good(tile))
-        .or_else(|| rest.into_iter().rev().find(fits))
-        .unwrap_or(smallest)
+    let chosen = tunables::or_chosen(NAME, None);
+    let has_chosen = |tile: &&AttentionTile| chosen == Some(tile.rows());
+    let (all, larger) = (candidates.iter(), candidates[..candidates.len() - 1].iter());
+    *all.clone()
+        .filter(has_chosen)
+        .find(is_roomy)
+        .or_else(|| all.clone().find(has_chosen))
+        .or_else(|| larger.clone().filter(fits).find(is_good))
+        .or_else(|| larger.clone().rev().find(fits))
+        .unwrap_or(&candidates[candidates.len() - 1])
 }

@@ -56,8 +56,8 @@ pub fn matmul_fma<E: Float, O: Float, N: Size, P: Size>(
     let right_size = comptime!(tiling.right.size());
     let mut left_stages = Shared::<[Vector<f32, N>]>::new_slice(comptime!(2 * left_size));
     let mut right_stages = Shared::<[Vector<f32, N>]>::new_slice(comptime!(2 * right_size));
-    let mut left_share = Array::<Vector<f32, N>>::new(comptime!(tiling.left.share(units)));
-    let mut right_share = Array::<Vector<f32, N>>::new(comptime!(tiling.right.share(units)));
+    let mut left_share = Array::<Vector<E, N>>::new(comptime!(tiling.left.share(units)));
+    let mut right_share = Array::<Vector<E, N>>::new(comptime!(tiling.right.share(units)));
 
     let mut sums = Array::<f32>::new(comptime!(tiling.rows * tiling.columns));
     #[unroll]
@@ -65,7 +65,7 @@ pub fn matmul_fma<E: Float, O: Float, N: Size, P: Size>(
         sums[sum] = 0.0f32;
     }
 
-    fetch::<E, f32, N>(
+    fetch::<E, N>(
         left,
         &mut left_share,
         left_at,
@@ -74,7 +74,7 @@ pub fn matmul_fma<E: Float, O: Float, N: Size, P: Size>(
         tiling.left,
         units,
     );
-    fetch::<E, f32, N>(
+    fetch::<E, N>(
         right,
         &mut right_share,
         right_at,
@@ -83,14 +83,14 @@ pub fn matmul_fma<E: Float, O: Float, N: Size, P: Size>(
         tiling.right,
         units,
     );
-    put::<f32, N>(&mut left_stages, &left_share, 0usize, tiling.left, units);
-    put::<f32, N>(&mut right_stages, &right_share, 0usize, tiling.right, units);
+    put::<E, f32, N>(&mut left_stages, &left_share, 0usize, tiling.left, units);
+    put::<E, f32, N>(&mut right_stages, &right_share, 0usize, tiling.right, units);
     sync_cube();
     for step in first..end {
         let here = (step - first) % 2;
         if step + 1 < end {
             let next = (step + 1) * depth;
-            fetch::<E, f32, N>(
+            fetch::<E, N>(
                 left,
                 &mut left_share,
                 left_at,
@@ -99,7 +99,7 @@ pub fn matmul_fma<E: Float, O: Float, N: Size, P: Size>(
                 tiling.left,
                 units,
             );
-            fetch::<E, f32, N>(
+            fetch::<E, N>(
                 right,
                 &mut right_share,
                 right_at,
@@ -150,14 +150,14 @@ pub fn matmul_fma<E: Float, O: Float, N: Size, P: Size>(
         }
         if step + 1 < end {
             let there = 1 - here;
-            put::<f32, N>(
+            put::<E, f32, N>(
                 &mut left_stages,
                 &left_share,
                 there * left_size,
                 tiling.left,
                 units,
             );
-            put::<f32, N>(
+            put::<E, f32, N>(
                 &mut right_stages,
                 &right_share,
                 there * right_size,

@@ -75,8 +75,8 @@ pub fn matmul_mma<E: Float, S: Numeric, O: Float, N: Size, P: Size>(
         Shared::<[Vector<S, N>]>::new_aligned_slice(comptime!(2 * left_size), 16usize);
     let mut right_stages =
         Shared::<[Vector<S, N>]>::new_aligned_slice(comptime!(2 * right_size), 16usize);
-    let mut left_share = Array::<Vector<S, N>>::new(comptime!(tiling.left.share(units)));
-    let mut right_share = Array::<Vector<S, N>>::new(comptime!(tiling.right.share(units)));
+    let mut left_share = Array::<Vector<E, N>>::new(comptime!(tiling.left.share(units)));
+    let mut right_share = Array::<Vector<E, N>>::new(comptime!(tiling.right.share(units)));
 
     let product = MmaDefinition::<S, S, f32>::new(instruction.m, instruction.n, instruction.k);
     let size!(NA) = product.vector_size(MatrixIdent::A);
@@ -98,7 +98,7 @@ pub fn matmul_mma<E: Float, S: Numeric, O: Float, N: Size, P: Size>(
         sums.push(sum);
     }
 
-    fetch::<E, S, N>(
+    fetch::<E, N>(
         left,
         &mut left_share,
         left_at,
@@ -107,7 +107,7 @@ pub fn matmul_mma<E: Float, S: Numeric, O: Float, N: Size, P: Size>(
         tiling.left,
         units,
     );
-    fetch::<E, S, N>(
+    fetch::<E, N>(
         right,
         &mut right_share,
         right_at,
@@ -116,14 +116,14 @@ pub fn matmul_mma<E: Float, S: Numeric, O: Float, N: Size, P: Size>(
         tiling.right,
         units,
     );
-    put::<S, N>(&mut left_stages, &left_share, 0usize, tiling.left, units);
-    put::<S, N>(&mut right_stages, &right_share, 0usize, tiling.right, units);
+    put::<E, S, N>(&mut left_stages, &left_share, 0usize, tiling.left, units);
+    put::<E, S, N>(&mut right_stages, &right_share, 0usize, tiling.right, units);
     sync_cube();
     for step in first..end {
         let here = (step - first) % 2;
         if step + 1 < end {
             let next = (step + 1) * depth;
-            fetch::<E, S, N>(
+            fetch::<E, N>(
                 left,
                 &mut left_share,
                 left_at,
@@ -132,7 +132,7 @@ pub fn matmul_mma<E: Float, S: Numeric, O: Float, N: Size, P: Size>(
                 tiling.left,
                 units,
             );
-            fetch::<E, S, N>(
+            fetch::<E, N>(
                 right,
                 &mut right_share,
                 right_at,
@@ -189,14 +189,14 @@ pub fn matmul_mma<E: Float, S: Numeric, O: Float, N: Size, P: Size>(
         }
         if step + 1 < end {
             let there = 1 - here;
-            put::<S, N>(
+            put::<E, S, N>(
                 &mut left_stages,
                 &left_share,
                 there * left_size,
                 tiling.left,
                 units,
             );
-            put::<S, N>(
+            put::<E, S, N>(
                 &mut right_stages,
                 &right_share,
                 there * right_size,

@@ -123,7 +123,7 @@ pub(super) fn instruction(client: &Client, dtype: ElemType) -> Option<Instructio
 pub fn plan(client: &Client, shape: MatmulShape, dtype: ElemType) -> Option<MatmulPlan> {
     #[rustfmt::skip]
     let (block, cubes) = match instruction(client, dtype) {
-        Some(_) if dtype == F32 => (MatmulBlock::Mma { planes: [2, 2], each: [32, 64], depth: 32 }, 2),
+        Some(_) if dtype == F32 => (MatmulBlock::Mma { planes: [4, 2], each: [32, 64], depth: 32 }, 1),
         Some(_) => (MatmulBlock::Mma { planes: [2, 2], each: [64, 32], depth: 64 }, 1),
         None if dtype == F32 => (MatmulBlock::Fma { units: [8, 16], each: [8, 4], depth: 16 }, 2),
         None => return None,

@@ -73,10 +73,12 @@ pub struct OperandPlace {
 }
 
 /// Reads this unit's share of the tile that begins at `side` and `depth`. Elements outside of the operand are zero.
+///
+/// The share keeps the operand's type: a conversion here would wait for the memory before the multiplication begins.
 #[cube]
-pub fn fetch<E: Float, S: Numeric, N: Size>(
+pub fn fetch<E: Numeric, N: Size>(
     source: &[Vector<E, N>],
-    share: &mut Array<Vector<S, N>>,
+    share: &mut Array<Vector<E, N>>,
     at: OperandPlace,
     side: usize,
     depth: usize,
@@ -96,22 +98,22 @@ pub fn fetch<E: Float, S: Numeric, N: Size>(
         let line = first_line + index / comptime!(tile.line_vectors());
         let vector = first_vector + index % comptime!(tile.line_vectors());
         if comptime!(tile.checked) {
-            let mut value = Vector::<S, N>::cast_from(Vector::<f32, N>::new(0.0f32));
+            let mut value = Vector::<E, N>::cast_from(Vector::<f32, N>::new(0.0f32));
             if line < at.lines && vector < at.line_vectors {
-                value = Vector::cast_from(source[line * at.stride + vector]);
+                value = source[line * at.stride + vector];
             }
             share[step] = value;
         } else {
-            share[step] = Vector::cast_from(source[line * at.stride + vector]);
+            share[step] = source[line * at.stride + vector];
         }
     }
 }
 
-/// Writes this unit's share into the stage that begins at vector `start`.
+/// Writes this unit's share into the stage that begins at vector `start`, in the stage's type.
 #[cube]
-pub fn put<S: Numeric, N: Size>(
+pub fn put<E: Numeric, S: Numeric, N: Size>(
     stage: &mut Shared<[Vector<S, N>]>,
-    share: &Array<Vector<S, N>>,
+    share: &Array<Vector<E, N>>,
     start: usize,
     #[comptime] tile: OperandTile,
     #[comptime] units: usize,
@@ -122,7 +124,7 @@ pub fn put<S: Numeric, N: Size>(
         let index = UNIT_POS as usize + step * units;
         let line = index / comptime!(tile.line_vectors());
         let vector = index % comptime!(tile.line_vectors());
-        stage[start + line * comptime!(tile.stride()) + vector] = share[step];
+        stage[start + line * comptime!(tile.stride()) + vector] = Vector::cast_from(share[step]);
     }
 }
 

@@ -25,37 +25,60 @@ impl AttentionTile {
 
 /// Returns the number and description of every candidate.
 pub(super) fn compiled(sizes: &StepSizes) -> Vec<(usize, String)> {
-    let described = |tile: AttentionTile| {
+    let described = |tile: &AttentionTile| {
         format!(
             "tile of {}x{} units, {} rows and {} columns each",
             tile.units_x, tile.units_y, tile.rows_per_unit, tile.columns_per_unit
         )
     };
     let candidates = tile_candidates(sizes.head_dim());
-    candidates.into_iter().map(described).enumerate().collect()
+    candidates.iter().map(described).enumerate().collect()
 }
 
-/// Returns tiles from large to small. `units_x` follows `head_dim`, so that every unit owns whole vectors of an output
-/// row. The last tile is for devices with little shared memory.
-pub fn tile_candidates(head_dim: usize) -> [AttentionTile; 6] {
-    let tile = AttentionTile::new;
-    if head_dim <= 64 {
-        [
-            tile(8, 16, 4, 4),
-            tile(8, 16, 2, 4),
-            tile(8, 16, 2, 2),
-            tile(8, 16, 1, 4),
-            tile(8, 8, 1, 2),
-            tile(8, 4, 1, 1),
-        ]
-    } else {
-        [
-            tile(16, 16, 2, 2),
-            tile(16, 16, 2, 1),
-            tile(16, 8, 2, 2),
-            tile(16, 8, 2, 1),
-            tile(16, 8, 1, 1),
-            tile(8, 4, 1, 1),
-        ]
+/// Returns tiles from large to small; of those with as many rows, the one with more columns first. `units_x` follows
+/// `head_dim`, so that every unit owns whole vectors of an output row. The last tile is for devices with little shared memory.
+pub fn tile_candidates(head_dim: usize) -> &'static [AttentionTile] {
+    const fn tile(x: usize, y: usize, rows: usize, columns: usize) -> AttentionTile {
+        AttentionTile::new(x, y, rows, columns)
+    }
+    match head_dim {
+        0..=32 => {
+            &const {
+                [
+                    tile(8, 16, 4, 4),
+                    tile(8, 16, 2, 4),
+                    tile(8, 16, 2, 2),
+                    tile(8, 16, 1, 4),
+                    tile(8, 8, 1, 2),
+                    tile(8, 4, 1, 1),
+                ]
+            }
+        }
+        33..=64 => {
+            &const {
+                [
+                    tile(8, 16, 4, 4),
+                    tile(16, 8, 4, 4),
+                    tile(8, 16, 2, 4),
+                    tile(8, 16, 2, 2),
+                    tile(16, 8, 2, 4),
+                    tile(8, 16, 1, 4),
+                    tile(8, 8, 1, 2),
+                    tile(8, 4, 1, 1),
+                ]
+            }
+        }
+        _ => {
+            &const {
+                [
+                    tile(16, 16, 2, 2),
+                    tile(16, 16, 2, 1),
+                    tile(16, 8, 2, 2),
+                    tile(16, 8, 2, 1),
+                    tile(16, 8, 1, 1),
+                    tile(8, 4, 1, 1),
+                ]
+            }
+        }
     }
 }
