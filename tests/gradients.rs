@@ -170,7 +170,7 @@ fn the_kernels_are_listed_and_checked_on_a_cpu() {
     let compared = |row: &Value| row["comparisons"].as_u64().is_some_and(|count| count > 3);
     assert!(
         rows.as_array()
-            .is_some_and(|rows| rows.len() == 7 && rows.iter().all(compared))
+            .is_some_and(|rows| rows.len() == 8 && rows.iter().all(compared))
     );
     let unknown = run(&["kernels", "flash_attenion"]);
     assert_eq!(unknown.status.code(), Some(2));

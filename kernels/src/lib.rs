@@ -56,6 +56,7 @@ pub static CODE: [KernelCode; tinyllama_kernel_catalog::KERNELS.len()] = [
     swiglu_naive::CODE,
     cross_entropy::CODE,
     adamw::CODE,
+    matmul::CODE,
 ];
 
 #[cfg(all(test, feature = "gpu"))]

@@ -7,7 +7,7 @@ use burn::tensor::FloatDType;
 use clap::Args;
 use serde::Serialize;
 use tinyllama_base::terminal::Stdout;
-use tinyllama_kernel_catalog::{KERNELS, KernelDescriptor, StepSizes};
+use tinyllama_kernel_catalog::{KERNELS, KernelDescriptor, Role, StepSizes};
 use tinyllama_kernels::binding;
 use tinyllama_kernels::check::{OutputCheck, check_on_cpu};
 
@@ -19,7 +19,7 @@ use tinyllama_base::table::TableColumns;
 use tinyllama_base::{Share, percent};
 use tinyllama_contract::ElementType;
 use tinyllama_contract::flags::{Dtype, UsageError};
-use tinyllama_contract::targets::v4;
+use tinyllama_contract::targets::{engine_kind::EngineKind, v4};
 use tinyllama_engine::device::{
     self, BackendChoice, CacheSettings, DeviceError, OpenDevice, Tuning,
 };
@@ -156,7 +156,14 @@ impl Listed {
             name: kernel.name,
             summary: kernel.summary,
             launches: kernel.launches,
-            targets: targets::launching(kernel.name),
+            targets: match kernel.role {
+                Role::Product => targets::ALL
+                    .iter()
+                    .copied()
+                    .filter(|target| target.engine == EngineKind::Autodiff)
+                    .collect(),
+                _ => targets::launching(kernel.name),
+            },
             block_size: kernel.block_size.map(|block| BlockSizes {
                 counts: block.counts,
                 sizes: block.sizes,

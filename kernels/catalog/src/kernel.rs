@@ -41,6 +41,8 @@ pub enum Role {
     Activation,
     /// The activation together with the products before it: the mistake of stage 4.
     NaiveActivation,
+    /// Every product of two matrices that goes through burn, on CUDA and Vulkan.
+    Product,
 }
 
 /// One way to launch a kernel.

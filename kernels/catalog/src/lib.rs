@@ -33,6 +33,7 @@ pub mod tunables;
 pub mod adamw;
 pub mod cross_entropy;
 pub mod flash_attention;
+pub mod matmul;
 pub mod rmsnorm;
 pub mod rope;
 pub mod swiglu;
@@ -43,7 +44,7 @@ pub use kernel::{
 };
 pub use number::Scalar;
 
-/// Every kernel, in the order of a training step.
+/// Every kernel, in the order of a training step; the product, which is everywhere in it, last.
 pub const KERNELS: &[&KernelDescriptor] = &[
     &rmsnorm::KERNEL,
     &rope::KERNEL,
@@ -52,6 +53,7 @@ pub const KERNELS: &[&KernelDescriptor] = &[
     &swiglu_naive::KERNEL,
     &cross_entropy::KERNEL,
     &adamw::KERNEL,
+    &matmul::KERNEL,
 ];
 
 #[cfg(test)]

@@ -100,10 +100,11 @@ mod cube {
     use cubek::matmul::multi_level::routines::batch::simple::SimpleArgs;
     use cubek::matmul::routine::BlueprintStrategy::Inferred;
     use cubek::std::InputBinding;
+    use tinyllama_kernel_catalog::matmul::{Layout, MatmulShape};
 
     use super::{LibraryChoice, UntriedProduct};
     use crate::binding::cube::{CubeBackend, CubeTensor, element, empty, matrix};
-    use crate::matmul::{self, MatmulShape, Operand};
+    use crate::matmul::{self, Operand};
 
     /// Returns the strategies in order of preference; the first that device and sizes allow is used. On matrix units:
     /// with the bulk copy engine, then with two buffers, then plain. The last one uses no matrix units.
@@ -160,11 +161,7 @@ mod cube {
             (1, stride) => (true, stride),
             _ => return None,
         };
-        Some(Operand {
-            handle: &tensor.handle,
-            transposed,
-            stride,
-        })
+        Some(Operand::new(&tensor.handle, Layout { transposed, stride }))
     }
 
     impl UntriedProduct for CubeBackend {

@@ -3,6 +3,7 @@
 use tinyllama_kernel_catalog::adamw::{Factors, Hyperparameters};
 use tinyllama_kernel_catalog::check::{Random, relative_error};
 use tinyllama_kernel_catalog::flash_attention::{AttentionShape, reference as attention_reference};
+use tinyllama_kernel_catalog::matmul::{Layout, MatmulShape};
 use tinyllama_kernel_catalog::rope::RopeShape;
 use tinyllama_kernel_catalog::swiglu_naive::SwigluNaiveShape;
 use tinyllama_kernel_catalog::{
@@ -13,6 +14,7 @@ use tinyllama_kernel_catalog::{
 use super::OutputCheck;
 use crate::adamw::host::HostParameters;
 use crate::flash_attention::host::{HeadValues, SavedAttention};
+use crate::host::matrix::{View, multiply_on_all_cores};
 use crate::rmsnorm::host::{NormRows, SavedNorm};
 use crate::swiglu_naive::host::NaiveOutput;
 use crate::{adamw, cross_entropy, flash_attention, rope, swiglu, swiglu_naive};
@@ -39,6 +41,7 @@ pub fn check_on_cpu(kernel: &KernelDescriptor, seed: u64) -> Vec<OutputCheck> {
         "swiglu_naive" => naive_activation(&mut trial),
         "cross_entropy" => loss(&mut trial),
         "adamw" => update(&mut trial),
+        "matmul" => product(&mut trial),
         _ => {}
     }
     trial.checks
@@ -89,6 +92,34 @@ impl HostTrial {
 /// Creates an output whose values a kernel has to write.
 fn output(count: usize) -> Vec<f32> {
     vec![f32::NAN; count]
+}
+
+fn product(trial: &mut HostTrial) {
+    for [m, n, k] in [[1, 1, 1], [7, 3, 5], [130, 257, 300]] {
+        for transposed in [[false, false], [false, true], [true, false]] {
+            trial.case = format!("{m}x{n}x{k}, transposed {transposed:?}");
+            let [a, b] = [m * k, k * n].map(|count| trial.input(count));
+            let strides = [(m, k), (k, n)];
+            let layouts = [0, 1].map(|at| Layout {
+                transposed: transposed[at],
+                stride: if transposed[at] {
+                    strides[at].0
+                } else {
+                    strides[at].1
+                },
+            });
+            let view = |values, layout: Layout| match View::rows(values, layout.stride) {
+                view if layout.transposed => view.transposed(),
+                view => view,
+            };
+            let (a_view, b_view) = (view(&a.f32, layouts[0]), view(&b.f32, layouts[1]));
+            let mut y = output(m * n);
+            multiply_on_all_cores([m, n, k], 1.0, a_view, b_view, &mut y, false);
+            let shape = MatmulShape { m, n, k };
+            let expected = catalog::matmul::reference([&a.f64, &b.f64], layouts, shape);
+            trial.compare("y", &y, &expected);
+        }
+    }
 }
 
 fn rmsnorm(trial: &mut HostTrial) {

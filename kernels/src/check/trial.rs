@@ -96,11 +96,31 @@ impl<'a> KernelTrial<'a> {
         name: &str,
         expected: &[f64],
     ) -> Result<(), KernelError> {
+        self.compare_both(output, name, expected, 0.0)
+    }
+
+    /// As [`KernelTrial::compare`], with a tolerance of at least `least`.
+    pub fn compare_within(
+        &mut self,
+        name: &'static str,
+        expected: &[f64],
+        least: f64,
+    ) -> Result<(), KernelError> {
+        self.compare_both(name, name, expected, least)
+    }
+
+    fn compare_both(
+        &mut self,
+        output: &'static str,
+        name: &str,
+        expected: &[f64],
+        least: f64,
+    ) -> Result<(), KernelError> {
         let Some(held) = self.buffers.get(name) else {
             self.push(output, f64::INFINITY, 0.0);
             return Ok(());
         };
-        let tolerance = tolerance(self.dtype).max(tolerance(held.dtype));
+        let tolerance = tolerance(self.dtype).max(tolerance(held.dtype)).max(least);
         let read = self.download(name)?;
         let (actual, guard) = read.split_at(expected.len().min(read.len()));
         let intact = guard.iter().all(|value| value.is_nan());

@@ -1,11 +1,12 @@
 //! Buffers and launches on the host.
 
 use cubecl::{ir::ElemType, prelude::*, server::Handle};
+use tinyllama_kernel_catalog::matmul::{Layout, MatmulShape};
 
 use super::NAME;
 use super::fma::{FmaTiling, matmul_fma};
 use super::mma::{Instruction, MmaTiling, matmul_mma};
-use super::plan::{MatmulBlock, MatmulPlan, MatmulShape, instruction, staged};
+use super::plan::{MatmulBlock, MatmulPlan, instruction, staged};
 use super::sum::matmul_sum;
 use super::tile::{DepthStepsLaunch, OperandPlaceLaunch, OperandTile, OutputPlaceLaunch};
 use crate::KernelError;
@@ -18,10 +19,7 @@ use crate::launch::{
 #[derive(Clone, Copy)]
 pub struct Operand<'a> {
     pub handle: &'a Handle,
-    /// True if it is stored with rows and columns exchanged.
-    pub transposed: bool,
-    /// Elements from one stored row to the next.
-    pub stride: usize,
+    pub layout: Layout,
 }
 
 /// A checked operand: its lines are the rows as stored.
@@ -33,6 +31,12 @@ struct BoundOperand<'a> {
     depth_adjacent: bool,
 }
 
+impl<'a> Operand<'a> {
+    pub fn new(handle: &'a Handle, layout: Layout) -> Self {
+        Operand { handle, layout }
+    }
+}
+
 impl<'a> BoundOperand<'a> {
     fn new(
         name: &'static str,
@@ -41,17 +45,18 @@ impl<'a> BoundOperand<'a> {
         depth_adjacent: bool,
         dtype: ElemType,
     ) -> Result<Self, KernelError> {
-        let (lines, length) = match operand.transposed {
+        let Layout { transposed, stride } = operand.layout;
+        let (lines, length) = match transposed {
             true => (columns, rows),
             false => (rows, columns),
         };
-        let elements = (lines - 1) * operand.stride + length;
-        check_shape(NAME, &[lines, operand.stride.max(length)], &[])?;
+        let elements = (lines - 1) * stride + length;
+        check_shape(NAME, &[lines, stride.max(length)], &[])?;
         Ok(BoundOperand {
             buffer: CheckedBuffer::new(NAME, name, operand.handle, elements, dtype)?,
             lines,
             length,
-            stride: operand.stride,
+            stride,
             depth_adjacent,
         })
     }
@@ -96,8 +101,8 @@ pub fn matmul(
     let output = CheckedBuffer::new(NAME, "output", output, m * n, dtype)?;
     let [all, part, parts] = plan.steps(shape);
     let product = Product {
-        left: BoundOperand::new("left", left, [m, k], !left.transposed, dtype)?,
-        right: BoundOperand::new("right", right, [k, n], right.transposed, dtype)?,
+        left: BoundOperand::new("left", left, [m, k], !left.layout.transposed, dtype)?,
+        right: BoundOperand::new("right", right, [k, n], right.layout.transposed, dtype)?,
         shape,
         dtype,
         steps: [all, part],

@@ -4,14 +4,18 @@
 //! while it multiplies. Where the result has too few tiles for the device, cubes divide the sum, and a second kernel adds
 //! their parts in a fixed order, so a product has the same bits in every run.
 
+mod check;
 mod fma;
 mod launch;
 mod mma;
 mod plan;
 mod sum;
 mod tile;
+mod workload;
 
 pub use launch::{Operand, matmul};
-pub use plan::{MatmulPlan, MatmulShape, plan};
+pub use plan::plan;
+pub(crate) use workload::CODE;
 
-const NAME: &str = "matmul";
+/// The kernel's name in the catalogue.
+const NAME: &str = tinyllama_kernel_catalog::matmul::KERNEL.name;

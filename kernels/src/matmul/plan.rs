@@ -3,17 +3,10 @@
 use cubecl::features::MmaConfig;
 use cubecl::ir::{ElemType, FloatKind};
 use cubecl::prelude::*;
+use tinyllama_kernel_catalog::matmul::MatmulShape;
 
 use super::mma::Instruction;
 use crate::launch::{F32, compute_units, plane_size};
-
-/// The product of `[m, k]` and `[k, n]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct MatmulShape {
-    pub m: usize,
-    pub n: usize,
-    pub k: usize,
-}
 
 /// How a cube computes its tile of the result, known when the kernel is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,6 +50,16 @@ pub struct MatmulPlan {
 }
 
 impl MatmulPlan {
+    /// Returns the plan by multiply-adds, for any device and type.
+    pub(super) fn fma(client: &Client, shape: MatmulShape) -> Self {
+        let block = MatmulBlock::Fma {
+            units: [8, 16],
+            each: [8, 4],
+            depth: 16,
+        };
+        MatmulPlan::divided(block, shape, 2 * compute_units(client))
+    }
+
     /// Divides the sum of a product in parts of 128 or more, until there are `cubes` cubes.
     fn divided(block: MatmulBlock, shape: MatmulShape, cubes: usize) -> Self {
         let [rows, columns] = block.tile();
@@ -125,7 +128,7 @@ pub fn plan(client: &Client, shape: MatmulShape, dtype: ElemType) -> Option<Matm
     let (block, cubes) = match instruction(client, dtype) {
         Some(_) if dtype == F32 => (MatmulBlock::Mma { planes: [4, 2], each: [32, 64], depth: 32 }, 1),
         Some(_) => (MatmulBlock::Mma { planes: [2, 2], each: [64, 32], depth: 64 }, 1),
-        None if dtype == F32 => (MatmulBlock::Fma { units: [8, 16], each: [8, 4], depth: 16 }, 2),
+        None if dtype == F32 => return Some(MatmulPlan::fma(client, shape)),
         None => return None,
     };
     Some(MatmulPlan::divided(

@@ -179,6 +179,8 @@ impl Recipe {
             // The naive kernel uses the other kernel's backward pass.
             Role::Activation => self.swiglu != Swiglu::Library,
             Role::NaiveActivation => self.swiglu == Swiglu::Naive,
+            // It is no part of a recipe: every model through burn has products, and their sizes decide on its blocks.
+            Role::Product => false,
         };
         let kernels = KERNELS.iter().filter(|kernel| launches(kernel.role));
         kernels.map(|kernel| kernel.name).collect()

@@ -298,11 +298,8 @@ fn a_target_takes_block_sizes_of_what_it_launches() {
     assert!(ours.contains(&"swiglu") && !ours.contains(&"swiglu_naive"));
     let naive: Vec<Target> = launching("swiglu_naive");
     assert_eq!(naive, Target::stages().take(4).collect::<Vec<_>>());
-    for kernel in tinyllama_kernel_catalog::KERNELS {
-        assert!(
-            !launching(kernel.name).is_empty(),
-            "no target launches {}",
-            kernel.name
-        );
-    }
+    let mut of_recipes = tinyllama_kernel_catalog::KERNELS
+        .iter()
+        .filter(|kernel| kernel.role != tinyllama_kernel_catalog::Role::Product);
+    assert!(of_recipes.all(|kernel| !launching(kernel.name).is_empty()));
 }

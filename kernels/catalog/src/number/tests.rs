@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use super::*;
+use crate::matmul::{self, Layout, MatmulShape};
 use crate::{
     Cost, KERNELS, StepSizes, adamw, cross_entropy, flash_attention, rmsnorm, rope, swiglu,
     swiglu_naive,
@@ -145,6 +146,46 @@ fn the_norm_costs_what_its_reference_does() {
     assert_flops(backward.flops, done, 0.005);
     let read = [x.len(), weight.len(), dy.len()];
     assert_bytes(backward, &read, &[dx.len(), dw.len()]);
+}
+
+#[test]
+fn the_product_costs_what_its_reference_does() {
+    let (rows, depth, columns) = (SIZES.tokens(), SIZES.hidden, 2 * SIZES.ffn);
+    let [x, weight, dy] = [rows * depth, depth * columns, rows * columns].map(values);
+    let rows_first = |stride| Layout {
+        transposed: false,
+        stride,
+    };
+    let exchanged = |stride| Layout {
+        transposed: true,
+        stride,
+    };
+    for (pass, [a, b], layouts, [m, n, k]) in [
+        (
+            "forward",
+            [&x, &weight],
+            [rows_first(depth), rows_first(columns)],
+            [rows, columns, depth],
+        ),
+        (
+            "left",
+            [&dy, &weight],
+            [rows_first(columns), exchanged(columns)],
+            [rows, depth, columns],
+        ),
+        (
+            "right",
+            [&x, &dy],
+            [exchanged(depth), rows_first(columns)],
+            [depth, columns, rows],
+        ),
+    ] {
+        let shape = MatmulShape { m, n, k };
+        let (done, y) = operations(|| matmul::reference([a, b], layouts, shape));
+        let cost = stated("matmul", pass, SIZES);
+        assert_flops(cost.flops, done, 0.0);
+        assert_bytes(cost, &[a.len(), b.len()], &[y.len()]);
+    }
 }
 
 #[test]
