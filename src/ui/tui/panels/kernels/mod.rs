@@ -105,7 +105,11 @@ impl KernelsPanel {
         let with = format!("with {}", kernel.shape);
         lines.extend(paragraph(&with, wide, theme.muted()));
         lines.push(Line::default());
-        lines.push(Line::styled("Block sizes to choose", theme.emphasis()));
+        let heading = match kernel.block_size {
+            Some(_) => "Block sizes to choose",
+            None => "Block sizes",
+        };
+        lines.push(Line::styled(heading, theme.emphasis()));
         let names = kernel.block.iter().map(|[name, _]| width(name));
         let longest = names.max().unwrap_or(0);
         for [name, means] in kernel.block {
