@@ -99,15 +99,8 @@ fn product(trial: &mut HostTrial) {
         for transposed in [[false, false], [false, true], [true, false]] {
             trial.case = format!("{m}x{n}x{k}, transposed {transposed:?}");
             let [a, b] = [m * k, k * n].map(|count| trial.input(count));
-            let strides = [(m, k), (k, n)];
-            let layouts = [0, 1].map(|at| Layout {
-                transposed: transposed[at],
-                stride: if transposed[at] {
-                    strides[at].0
-                } else {
-                    strides[at].1
-                },
-            });
+            let sides = [[m, k], [k, n]];
+            let layouts = [0, 1].map(|at| Layout::dense(sides[at], transposed[at]));
             let view = |values, layout: Layout| match View::rows(values, layout.stride) {
                 view if layout.transposed => view.transposed(),
                 view => view,

@@ -5,8 +5,8 @@ use cubecl::{ir::ElemType, prelude::*};
 /// Tokens that a unit compares at a time, one for each bit of a mark.
 pub const TOKENS_PER_UNIT: usize = 32;
 
-/// A cube computes a row of the table's gradient: the sum of the rows of `gradient` whose token it is, in an order that does
-/// not depend on the device. Each unit compares some tokens and marks its hits, then all units add the rows of every mark.
+/// A cube computes a row of the table's gradient: the sum of the rows of `gradient` whose token it is, in the same
+/// order every time. Each unit compares some tokens and marks its hits, then all units add the rows of every mark.
 #[cube(launch_unchecked)]
 pub fn embedding_gradient<F: Float, I: Int, N: Size>(
     gradient: &[Vector<F, N>],

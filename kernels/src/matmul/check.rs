@@ -74,9 +74,12 @@ fn check_one(
     let mut trial = KernelTrial::new(client, NAME, case, dtype, seed);
     // Rows lie three elements apart, as those of a part of a matrix do.
     let sides = [[m, k], [k, n]];
-    let layouts = [0, 1].map(|at| Layout {
-        transposed: transposed[at],
-        stride: sides[at][usize::from(!transposed[at])] + 3,
+    let layouts = [0, 1].map(|at| {
+        let dense = Layout::dense(sides[at], transposed[at]);
+        Layout {
+            stride: dense.stride + 3,
+            ..dense
+        }
     });
     let names = ["left", "right"];
     let handles = [0, 1].map(|at| {

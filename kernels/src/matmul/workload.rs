@@ -34,20 +34,8 @@ pub(crate) const CODE: KernelCode = KernelCode {
                 _ => (2, [&x, &y_gradient], [true, false], &weight_gradient),
             };
             let (shape, plan) = (shapes[number], plans[number]);
-            let left = Operand::new(
-                left,
-                Layout {
-                    transposed: a,
-                    stride: if a { shape.m } else { shape.k },
-                },
-            );
-            let right = Operand::new(
-                right,
-                Layout {
-                    transposed: b,
-                    stride: if b { shape.k } else { shape.n },
-                },
-            );
+            let left = Operand::new(left, Layout::dense([shape.m, shape.k], a));
+            let right = Operand::new(right, Layout::dense([shape.k, shape.n], b));
             matmul(
                 &client,
                 [left, right],

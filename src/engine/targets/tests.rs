@@ -1,6 +1,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+use tinyllama_kernel_catalog::{KERNELS, Role};
 
 use super::*;
 use crate::device::{Backend, BackendChoice, DeviceError, Tuning};
@@ -298,8 +299,6 @@ fn a_target_takes_block_sizes_of_what_it_launches() {
     assert!(ours.contains(&"swiglu") && !ours.contains(&"swiglu_naive"));
     let naive: Vec<Target> = launching("swiglu_naive");
     assert_eq!(naive, Target::stages().take(4).collect::<Vec<_>>());
-    let mut of_recipes = tinyllama_kernel_catalog::KERNELS
-        .iter()
-        .filter(|kernel| kernel.role != tinyllama_kernel_catalog::Role::Product);
+    let mut of_recipes = KERNELS.iter().filter(|kernel| kernel.role != Role::Product);
     assert!(of_recipes.all(|kernel| !launching(kernel.name).is_empty()));
 }

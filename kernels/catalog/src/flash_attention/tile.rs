@@ -38,47 +38,39 @@ pub(super) fn compiled(sizes: &StepSizes) -> Vec<(usize, String)> {
 /// Returns tiles from large to small; of those with as many rows, the one with more columns first. `units_x` follows
 /// `head_dim`, so that every unit owns whole vectors of an output row. The last tile is for devices with little shared memory.
 pub fn tile_candidates(head_dim: usize) -> &'static [AttentionTile] {
-    const fn tile(x: usize, y: usize, rows: usize, columns: usize) -> AttentionTile {
-        AttentionTile::new(x, y, rows, columns)
-    }
     match head_dim {
-        0..=32 => {
-            &const {
-                [
-                    tile(8, 16, 4, 4),
-                    tile(8, 16, 2, 4),
-                    tile(8, 16, 2, 2),
-                    tile(8, 16, 1, 4),
-                    tile(8, 8, 1, 2),
-                    tile(8, 4, 1, 1),
-                ]
-            }
-        }
-        33..=64 => {
-            &const {
-                [
-                    tile(8, 16, 4, 4),
-                    tile(16, 8, 4, 4),
-                    tile(8, 16, 2, 4),
-                    tile(8, 16, 2, 2),
-                    tile(16, 8, 2, 4),
-                    tile(8, 16, 1, 4),
-                    tile(8, 8, 1, 2),
-                    tile(8, 4, 1, 1),
-                ]
-            }
-        }
-        _ => {
-            &const {
-                [
-                    tile(16, 16, 2, 2),
-                    tile(16, 16, 2, 1),
-                    tile(16, 8, 2, 2),
-                    tile(16, 8, 2, 1),
-                    tile(16, 8, 1, 1),
-                    tile(8, 4, 1, 1),
-                ]
-            }
-        }
+        0..=32 => &UP_TO_32,
+        33..=64 => &UP_TO_64,
+        _ => &WIDER,
     }
 }
+
+const UP_TO_32: [AttentionTile; 6] = [
+    AttentionTile::new(8, 16, 4, 4),
+    AttentionTile::new(8, 16, 2, 4),
+    AttentionTile::new(8, 16, 2, 2),
+    AttentionTile::new(8, 16, 1, 4),
+    AttentionTile::new(8, 8, 1, 2),
+    AttentionTile::new(8, 4, 1, 1),
+];
+
+/// The same, and two with 64 columns.
+const UP_TO_64: [AttentionTile; 8] = [
+    UP_TO_32[0],
+    AttentionTile::new(16, 8, 4, 4),
+    UP_TO_32[1],
+    UP_TO_32[2],
+    AttentionTile::new(16, 8, 2, 4),
+    UP_TO_32[3],
+    UP_TO_32[4],
+    UP_TO_32[5],
+];
+
+const WIDER: [AttentionTile; 6] = [
+    AttentionTile::new(16, 16, 2, 2),
+    AttentionTile::new(16, 16, 2, 1),
+    AttentionTile::new(16, 8, 2, 2),
+    AttentionTile::new(16, 8, 2, 1),
+    AttentionTile::new(16, 8, 1, 1),
+    AttentionTile::new(8, 4, 1, 1),
+];

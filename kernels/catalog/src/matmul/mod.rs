@@ -19,7 +19,7 @@ pub const KERNEL: KernelDescriptor = KernelDescriptor {
     launches: "1 forward, 2 backward, or 2 and 4",
     role: Role::Product,
     shape: "rows of the tokens, depth features in, columns of gate and up together, s bytes an element",
-    // The largest product of a block and its two gradients. A step has others, so its products are not runs of these.
+    // The largest product of a block, and its two gradients; a step has other products besides.
     passes: passes!(|sizes| { rows = sizes.tokens(), depth = sizes.hidden, columns = 2 * sizes.ffn, s = 4 } =>
         ("forward", runs: sizes.layers, reads: (rows * depth + depth * columns) * s, writes: rows * columns * s, flops: 2 * rows * depth * columns),
         ("left", runs: sizes.layers, reads: (rows * columns + depth * columns) * s, writes: rows * depth * s, flops: 2 * rows * depth * columns),

@@ -13,6 +13,12 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// Returns the layout of a matrix of `rows` and `columns` without gaps.
+    pub fn dense([rows, columns]: [usize; 2], transposed: bool) -> Layout {
+        let stride = if transposed { rows } else { columns };
+        Layout { transposed, stride }
+    }
+
     fn at(self, row: usize, column: usize) -> usize {
         match self.transposed {
             true => column * self.stride + row,

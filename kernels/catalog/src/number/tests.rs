@@ -152,34 +152,25 @@ fn the_norm_costs_what_its_reference_does() {
 fn the_product_costs_what_its_reference_does() {
     let (rows, depth, columns) = (SIZES.tokens(), SIZES.hidden, 2 * SIZES.ffn);
     let [x, weight, dy] = [rows * depth, depth * columns, rows * columns].map(values);
-    let rows_first = |stride| Layout {
-        transposed: false,
-        stride,
-    };
-    let exchanged = |stride| Layout {
-        transposed: true,
-        stride,
-    };
-    for (pass, [a, b], layouts, [m, n, k]) in [
+    for (pass, [a, b], [a_transposed, b_transposed], [m, n, k]) in [
         (
             "forward",
             [&x, &weight],
-            [rows_first(depth), rows_first(columns)],
+            [false, false],
             [rows, columns, depth],
         ),
         (
             "left",
             [&dy, &weight],
-            [rows_first(columns), exchanged(columns)],
+            [false, true],
             [rows, depth, columns],
         ),
-        (
-            "right",
-            [&x, &dy],
-            [exchanged(depth), rows_first(columns)],
-            [depth, columns, rows],
-        ),
+        ("right", [&x, &dy], [true, false], [depth, columns, rows]),
     ] {
+        let layouts = [
+            Layout::dense([m, k], a_transposed),
+            Layout::dense([k, n], b_transposed),
+        ];
         let shape = MatmulShape { m, n, k };
         let (done, y) = operations(|| matmul::reference([a, b], layouts, shape));
         let cost = stated("matmul", pass, SIZES);
